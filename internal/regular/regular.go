@@ -1,0 +1,58 @@
+// Package regular reads files that a program expects by name: settings, lists,
+// texts, sessions. What else may stand under such a name, or be linked to it by
+// a repository that somebody else made, is refused: a pipe without a writer
+// would hold the program for ever, and a device such as /dev/zero has no end.
+package regular
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// MaxSize is the size, in bytes, up to which ReadFile reads a file.
+const MaxSize = 64 << 20
+
+// Why files are refused, for errors.Is.
+var (
+	ErrNotRegular = errors.New("not a regular file")
+	ErrTooLarge   = errors.New("larger than 64 MiB")
+)
+
+// Check reports what keeps path from being opened as a regular file: an
+// *fs.PathError. Links are followed.
+func Check(path string) error {
+	_, err := stat(path)
+	return err
+}
+
+func stat(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	}
+	return info, nil
+}
+
+// Open opens a regular file for reading.
+func Open(path string) (*os.File, error) {
+	if err := Check(path); err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// ReadFile reads a regular file that is not larger than MaxSize.
+func ReadFile(path string) ([]byte, error) {
+	info, err := stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > MaxSize {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: ErrTooLarge}
+	}
+	return os.ReadFile(path)
+}
