@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+)
+
+// MaxErrorText bounds the part of an error response that a message quotes, in
+// UTF-16 code units.
+const MaxErrorText = 4000
+
+// StatusError is a response of another status than success.
+type StatusError struct {
+	Status  int
+	Header  http.Header
+	Body    []byte // as sent, cut at 256 KiB
+	Message string // in the words of the wire format
+}
+
+func (e *StatusError) Error() string { return e.Message }
+
+// ErrorObject is the body's error member, nil when the body is no JSON object
+// or has none.
+func (e *StatusError) ErrorObject() []byte { return jsonwire.Get(e.Body, "error") }
+
+// Code is the machine's word for the error: error.details.error_code,
+// error.code or error.type, "" for none.
+func (e *StatusError) Code() string {
+	obj := e.ErrorObject()
+	for _, raw := range [][]byte{jsonwire.Get(jsonwire.Get(obj, "details"), "error_code"), jsonwire.Get(obj, "code"), jsonwire.Get(obj, "type")} {
+		if s, ok := jsonwire.StringValue(raw); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// ProviderError is an error that a provider reports inside an answer, in its
+// own words, or one that its answer amounts to.
+type ProviderError struct{ Message string }
+
+func (e *ProviderError) Error() string { return e.Message }
+
+// PlainError is the status and the body as it came: the form of Anthropic.
+func PlainError(e *StatusError) string {
+	if text := bodyText(e); text != "" {
+		return fmt.Sprintf("%d %s", e.Status, Truncate(text, MaxErrorText))
+	}
+	return fmt.Sprintf("%d status code (no body)", e.Status)
+}
+
+// StructuredError is the form of the OpenAI families: the status and the
+// compact error object of the body, behind a prefix such as
+// "OpenAI API error" where the family has one.
+func StructuredError(prefix string) func(*StatusError) string {
+	return func(e *StatusError) string {
+		var text string
+		structured := false
+		switch obj := e.ErrorObject(); {
+		case len(obj) > 0 && obj[0] == '{':
+			compact, _ := jsonwire.AppendCompact(nil, obj)
+			text, structured = Truncate(string(compact), MaxErrorText), true
+		case len(obj) > 0 && obj[0] == '"':
+			compact, _ := jsonwire.AppendCompact(nil, obj)
+			text = strconv.Itoa(e.Status) + " " + Truncate(string(compact), MaxErrorText)
+		default:
+			text = PlainError(e)
+		}
+		switch {
+		case prefix != "":
+			return fmt.Sprintf("%s (%d): %s", prefix, e.Status, text)
+		case structured:
+			return fmt.Sprintf("%d: %s", e.Status, text)
+		default:
+			return text
+		}
+	}
+}
+
+func bodyText(e *StatusError) string {
+	return strings.TrimSpace(string(jsonwire.AppendUTF8(nil, e.Body)))
+}
+
+// Truncate cuts text at a number of UTF-16 code units and says how many are missing.
+func Truncate(text string, limit int) string {
+	n := jsonwire.UTF16Len(text)
+	if n <= limit {
+		return text
+	}
+	at, units := 0, 0
+	for i, r := range text {
+		w := 1
+		if r > 0xFFFF {
+			w = 2
+		}
+		if units+w > limit {
+			break
+		}
+		units += w
+		at = i + len(string(r))
+	}
+	return fmt.Sprintf("%s... [truncated %d chars]", text[:at], n-units)
+}
+
+// failure words an error of the HTTP client. The cause of inner tells a timeout
+// of ours from a broken connection; outer is the caller's context.
+func failure(inner, outer context.Context, err error) error {
+	if outer.Err() != nil {
+		return ErrAborted
+	}
+	var timeout *TimeoutError
+	if cause := context.Cause(inner); errors.As(cause, &timeout) {
+		return timeout
+	}
+	// The URL may hold a key; the cause is what helps.
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	// A server that cannot prove who it is will not do so the next time.
+	var cert *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &cert):
+		return fmt.Errorf("the certificate of the server is refused: %w", cert.Err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("the server does not speak TLS: %w", err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = fmt.Errorf("connection closed by the server: %w", err)
+	}
+	return &ConnectionError{Cause: err}
+}
+
+// headerNumber reads a header's number; blank and other text give false.
+func headerNumber(s string) (float64, bool) {
+	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	return f, err == nil && f == f
+}

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"unicode/utf8"
+	"unsafe"
+)
+
+// Text is text that grows by pieces. Each Append returns its piece as a view of
+// the text, so a delta costs its bytes and no allocation of its own. Views stay
+// valid: bytes once written never change, growth moves the text elsewhere.
+//
+// A piece that ends in the first half of a UTF-16 surrogate pair, which
+// JSON strings of some services do, is shown without that half; it comes with
+// the next piece, joined with its twin.
+type Text struct {
+	buf  []byte
+	half [3]byte // the held-back half, in its three-byte form
+	held bool
+}
+
+// Append adds p and returns what became visible.
+func (t *Text) Append(p []byte) string {
+	from := len(t.buf)
+	if t.held && len(p) > 0 {
+		t.held = false
+		if lo := surrogate(p); lo >= 0xDC00 {
+			hi := surrogate(t.half[:])
+			t.buf = utf8.AppendRune(t.buf, 0x10000+(hi-0xD800)<<10+(lo-0xDC00))
+			p = p[3:]
+		} else {
+			t.buf = append(t.buf, t.half[:]...)
+		}
+	}
+	if n := len(p) - 3; n >= 0 && p[n] == 0xED {
+		if hi := surrogate(p[n:]); hi != 0 && hi < 0xDC00 {
+			t.half, t.held = [3]byte(p[n:]), true
+			p = p[:n]
+		}
+	}
+	t.buf = append(t.buf, p...)
+	return t.view(from, len(t.buf))
+}
+
+// Flush makes a held-back half visible, as no twin will come, and returns it.
+func (t *Text) Flush() string {
+	if !t.held {
+		return ""
+	}
+	t.held = false
+	from := len(t.buf)
+	t.buf = append(t.buf, t.half[:]...)
+	return t.view(from, len(t.buf))
+}
+
+// Len is the length of the visible text in bytes.
+func (t *Text) Len() int { return len(t.buf) }
+
+// String is the visible text.
+func (t *Text) String() string { return t.view(0, len(t.buf)) }
+
+// Prefix is the first n bytes of the text.
+func (t *Text) Prefix(n int) string { return t.view(0, n) }
+
+func (t *Text) view(from, to int) string {
+	return unsafe.String(unsafe.SliceData(t.buf[from:to]), to-from)
+}
+
+// surrogate is the surrogate whose three-byte form p begins with, else 0.
+func surrogate(p []byte) rune {
+	if len(p) >= 3 && p[0] == 0xED && p[1] >= 0xA0 && p[1] <= 0xBF && p[2]&0xC0 == 0x80 {
+		return 0xD000 | rune(p[1]&0x3F)<<6 | rune(p[2]&0x3F)
+	}
+	return 0
+}
