@@ -1,0 +1,192 @@
+// Package anthropic speaks the Messages protocol of Anthropic, wire format
+// "anthropic-messages", which many other vendors and gateways offer too.
+//
+//	api := anthropic.New(anthropic.Config{Version: "1.2.3"})
+//	stream, err := api.Stream(ctx, model, &llm.Request{
+//		Messages: llm.Fold("You are terse.", tools, history),
+//		Options:  llm.Options{APIKey: key, Reasoning: llm.LevelHigh},
+//	})
+//	if err != nil { … } // no credentials
+//	for ev := range stream.Events() { … }
+//
+// Stream takes the options that every wire format understands; StreamWith adds
+// those that only this one has. What a vendor supports beyond the protocol's
+// common ground is read from Model.Compat, see Compat.
+//
+// # Sign in
+//
+// A key goes in x-api-key, an OAuth access token (sk-ant-oat…) and a GitHub
+// Copilot token as a bearer token; with header fields for authorization in the
+// request or the model no key is needed. Requests always say that pinch sends
+// them.
+//
+// # Prompt caching
+//
+// Unless Options.CacheRetention is none, the system prompt, the last tool and
+// the last block of the last message carry a cache marker, so that each turn
+// reads what the one before wrote. With Options.Memo a turn encodes only what
+// the conversation did not have before; the rest of the body is copied.
+package anthropic
+
+import (
+	"context"
+	"hash/maphash"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/llm"
+)
+
+// ID is the name of the wire format.
+const ID = "anthropic-messages"
+
+const (
+	defaultBaseURL = "https://api.anthropic.com"
+	protocol       = "2023-06-01"
+)
+
+// Config is what an API gets from its program. The zero value works.
+type Config struct {
+	Client  *http.Client        // nil for a client of its own
+	Version string              // of the program, for the User-Agent
+	Getenv  func(string) string // process environment; nil for os.Getenv
+	Now     func() time.Time    // nil for time.Now
+
+	// Wait waits between attempts; nil for a timer. Random gives the jitter of
+	// the delays, in [0, 1); nil for a random one.
+	Wait   func(ctx context.Context, d time.Duration) error
+	Random func() float64
+}
+
+// API is the wire format. It is safe for concurrent use.
+type API struct {
+	host    *wire.Host
+	loose   sessions // whose preferred strict tools are sent without
+	threads threads
+}
+
+// New makes the wire format.
+func New(c Config) *API {
+	return &API{host: wire.Host{
+		Client: c.Client, Version: c.Version, Getenv: c.Getenv, Now: c.Now, Wait: c.Wait, Random: c.Random,
+	}.Default()}
+}
+
+// ID implements llm.API.
+func (a *API) ID() string { return ID }
+
+// Options are what a request can say beyond llm.Options. StreamWith sends
+// Options.MaxTokens, or the model's limit, as it is, and leaves thinking to
+// these fields rather than to Options.Reasoning.
+type Options struct {
+	// ThinkingEnabled switches thinking on or off; nil says nothing.
+	ThinkingEnabled *bool
+	// ThinkingBudgetTokens bounds thinking on models with a budget; 0 for 1024.
+	ThinkingBudgetTokens int
+	// ThinkingDisplay is how thinking is shown: summarized, omitted; "" for
+	// summarized. Other words are passed on.
+	ThinkingDisplay string
+	// InterleavedThinking allows thinking between tool calls; nil for true.
+	InterleavedThinking *bool
+	// Effort is the effort of models that choose their budget themselves, such
+	// as low, medium, high; "" for high.
+	Effort string
+	// ToolChoice is "auto", "any" or "none" as a JSON string, or an object in
+	// the form of the protocol; nil for llm.Options.ToolChoice.
+	ToolChoice jsontext.Value
+}
+
+// Stream implements llm.API. Its error is a *llm.KeyError.
+func (a *API) Stream(ctx context.Context, m *llm.Model, req *llm.Request) (*llm.Stream, error) {
+	if req.APIKey == "" && !hasAuthHeader(m, &req.Options) {
+		return nil, &llm.KeyError{Provider: m.Provider}
+	}
+	return a.stream(ctx, m, req, nil), nil
+}
+
+// StreamWith is Stream with the options of this wire format. Missing
+// credentials arrive as the stream's last event.
+func (a *API) StreamWith(ctx context.Context, m *llm.Model, req *llm.Request, o Options) *llm.Stream {
+	return a.stream(ctx, m, req, &o)
+}
+
+func (a *API) stream(ctx context.Context, m *llm.Model, req *llm.Request, o *Options) *llm.Stream {
+	x := &exchange{api: a, model: m, req: req, own: o, compat: readCompat(m)}
+	x.source = wire.NewSource(ctx, a.host, ID, m, &req.Options, x)
+	return llm.NewStream(x.source)
+}
+
+// exchange is one request and its answer; it implements wire.Exchange.
+type exchange struct {
+	api    *API
+	model  *llm.Model
+	req    *llm.Request
+	own    *Options // nil for the neutral options
+	compat Compat
+	source *wire.Source
+
+	loose      bool     // send preferred strict tools without
+	strictSent bool     // the last body had a preferred strict tool
+	toolNames  []string // as declared, to map names back
+	thinking   thinking
+	thread     thread
+	hash       *maphash.Hash // of messages in threads, nil until it is needed
+
+	decoder
+}
+
+// Request implements wire.Exchange.
+func (x *exchange) Request() (*wire.Call, error) {
+	m, o := x.model, &x.req.Options
+	if o.APIKey == "" && !hasAuthHeader(m, o) {
+		return nil, &llm.KeyError{Provider: m.Provider}
+	}
+	x.loose = x.loose || x.api.loose.has(o.SessionID)
+	body, betas, err := x.body()
+	if err != nil {
+		return nil, err
+	}
+	sent, replaced, err := wire.Payload(body, m, o)
+	if err != nil {
+		return nil, err
+	}
+	if replaced {
+		sent = streamed(sent)
+		x.thread.custom = true // what the server has is not what is known here
+	}
+	base, err := x.api.host.BaseURL(m, o)
+	if err != nil {
+		return nil, err
+	}
+	if base == "" {
+		base = defaultBaseURL
+	}
+	return &wire.Call{URL: base + "/v1/messages?beta=true", Header: x.header(betas), Body: sent}, nil
+}
+
+// Rejected implements wire.Exchange: whether a server knows threads and what its
+// limits on strict tools are is found out by asking.
+func (x *exchange) Rejected(err *wire.StatusError) bool {
+	if x.threadRejected(err) {
+		return true
+	}
+	if !x.strictSent || x.loose || !exceedsStrictLimits(err) {
+		return false
+	}
+	x.loose = true
+	x.api.loose.add(x.req.SessionID)
+	x.diagnose("anthropic_strict_tools_fallback", err, `{"reason":"strict_tool_limits_exceeded"}`)
+	return true
+}
+
+func (x *exchange) diagnose(typ string, err error, details string) {
+	d := llm.Diagnostic{Type: typ, Timestamp: x.api.host.Now().UnixMilli(), Details: jsontext.Value(details)}
+	if err != nil {
+		d.Error = &llm.DiagnosticError{Message: err.Error()}
+	}
+	out := x.source.Message()
+	out.Diagnostics = append(out.Diagnostics, d)
+}

@@ -1,0 +1,393 @@
+package anthropic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"go.uber.org/goleak"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/llm/anthropic"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func result(t *testing.T, api *anthropic.API, m *llm.Model, req *llm.Request) *llm.Assistant {
+	t.Helper()
+	stream, err := api.Stream(t.Context(), m, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.Result()
+}
+
+func TestKeyError(t *testing.T) {
+	api := anthropic.New(anthropic.Config{})
+	req := request(&served{body: deltas(1)})
+	req.APIKey = ""
+	_, err := api.Stream(t.Context(), testModel, req)
+	var key *llm.KeyError
+	if !errors.As(err, &key) || key.Provider != "anthropic" {
+		t.Errorf("got %v", err)
+	}
+	m := api.StreamWith(t.Context(), testModel, req, anthropic.Options{}).Result()
+	if m.StopReason != llm.StopError || m.ErrorMessage != key.Error() {
+		t.Errorf("got %s, %q", m.StopReason, m.ErrorMessage)
+	}
+	req.Headers = map[string]*string{"X-API-Key": new("k")}
+	if _, err := api.Stream(t.Context(), testModel, req); err != nil {
+		t.Error(err)
+	}
+	req.Headers["X-API-Key"] = nil
+	if _, err := api.Stream(t.Context(), testModel, req); err == nil {
+		t.Error("a suppressed header field counts as a key")
+	}
+}
+
+// A request must never look like another vendor's client.
+func TestSaysWhoItIs(t *testing.T) {
+	var got http.Header
+	client := roundTrip(func(r *http.Request) (*http.Response, error) {
+		got = r.Header
+		return (&served{body: deltas(1)}).RoundTrip(r)
+	})
+	for _, key := range []string{"sk-ant-api03-x", "sk-ant-oat01-x"} {
+		req := request(client)
+		req.APIKey = key
+		m := result(t, anthropic.New(anthropic.Config{Version: "9.9"}), testModel, req)
+		if m.StopReason != llm.StopStop {
+			t.Fatal(m.ErrorMessage)
+		}
+		if !strings.HasPrefix(got.Get("User-Agent"), "pinch/9.9 (") || got.Get("X-App") != "" || strings.Contains(got.Get("Anthropic-Beta"), "claude-code") {
+			t.Errorf("%s: %v", key, got)
+		}
+		bearer := got.Get("Authorization") == "Bearer "+key
+		if bearer != strings.Contains(key, "oat") || (got.Get("X-Api-Key") == key) == bearer {
+			t.Errorf("%s: wrong credentials in %v", key, got)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestCallbacks(t *testing.T) {
+	client := &served{body: deltas(2)}
+	req := request(client)
+	var order []string
+	req.OnPayload = func(p jsontext.Value, m *llm.Model) (jsontext.Value, error) {
+		order = append(order, "payload")
+		return jsontext.Value(`{"stream":false,"replaced":true}`), nil
+	}
+	req.OnResponse = func(status int, _ http.Header, m *llm.Model) error {
+		order = append(order, fmt.Sprint("response ", status))
+		return nil
+	}
+	req.OnProviderEvent = func(ev jsontext.Value, m *llm.Model) error {
+		typ, _ := jsonwire.StringValue(jsonwire.Get(ev, "type"))
+		order = append(order, typ)
+		return nil
+	}
+	stream, err := anthropic.New(anthropic.Config{}).Stream(t.Context(), testModel, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ev := range stream.Events() {
+		order = append(order, ev.Type.String())
+	}
+	want := "payload, response 200, start, message_start, content_block_start, text_start, content_block_delta, text_delta, " +
+		"content_block_delta, text_delta, content_block_stop, text_end, message_delta, message_stop, done"
+	if got := strings.Join(order, ", "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if client.seen[0] != `{"replaced":true,"stream":true}` {
+		t.Errorf("sent %s", client.seen[0])
+	}
+	req.OnProviderEvent = func(jsontext.Value, *llm.Model) error { return errors.New("enough") }
+	if m := result(t, anthropic.New(anthropic.Config{}), testModel, req); m.ErrorMessage != "enough" {
+		t.Errorf("got %q", m.ErrorMessage)
+	}
+	req.OnPayload = func(jsontext.Value, *llm.Model) (jsontext.Value, error) { return nil, errors.New("not this") }
+	if m := result(t, anthropic.New(anthropic.Config{}), testModel, req); m.ErrorMessage != "not this" {
+		t.Errorf("got %q", m.ErrorMessage)
+	}
+}
+
+// turns is a conversation of n turns, each a question, a call and its result.
+func turns(n int) []llm.Message {
+	messages := []llm.Message{&llm.System{Content: llm.Plain("be brief"), ToolsAdded: []llm.Tool{{Name: "look", Parameters: jsontext.Value(`{"type":"object"}`)}}}}
+	for i := range n {
+		id := fmt.Sprintf("call_%d", i)
+		messages = append(messages,
+			llm.UserText(fmt.Sprintf("question %d", i), int64(4*i+1)),
+			&llm.Assistant{API: anthropic.ID, Provider: "anthropic", Model: "claude-test", StopReason: llm.StopToolUse, Timestamp: int64(4*i + 2),
+				Content: []llm.Block{&llm.Text{Text: "looking"}, &llm.ToolCall{ID: id, Name: "look", Arguments: jsontext.Value(`{"n": 1.0}`)}}},
+			&llm.ToolResult{ToolCallID: id, ToolName: "look", Content: []llm.Block{&llm.Text{Text: strings.Repeat("data ", 50)}}, Timestamp: int64(4*i + 3)},
+		)
+	}
+	return messages
+}
+
+// With a Memo a body has the same bytes as without.
+func TestMemoChangesNothing(t *testing.T) {
+	client := &served{body: deltas(1)}
+	api := anthropic.New(anthropic.Config{})
+	memo := &llm.Memo{}
+	messages := turns(12)
+	for n := 2; n <= len(messages); n++ {
+		for _, retention := range []string{"short", "none", "long"} {
+			client.seen = nil
+			for _, m := range []*llm.Memo{nil, memo} {
+				req := request(client, messages[:n]...)
+				req.Memo, req.CacheRetention = m, retention
+				if got := result(t, api, testModel, req); got.StopReason != llm.StopStop {
+					t.Fatal(got.ErrorMessage)
+				}
+			}
+			if client.seen[0] != client.seen[1] {
+				t.Fatalf("%d messages, %s\nwithout %s\nwith    %s", n, retention, client.seen[0], client.seen[1])
+			}
+		}
+	}
+}
+
+// A turn late in a session costs what a turn early in it costs, the copy of
+// stored bytes aside.
+func TestTurnEncodesOnlyWhatIsNew(t *testing.T) {
+	allocs := func(n int) float64 {
+		messages := turns(n + 200)
+		client := &discard{}
+		api := anthropic.New(anthropic.Config{})
+		memo := &llm.Memo{}
+		at := 1 + 3*n
+		return testing.AllocsPerRun(50, func() {
+			req := request(client, messages[:at]...)
+			req.Memo = memo
+			stream, err := api.Stream(t.Context(), testModel, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream.Result()
+			at += 3
+		})
+	}
+	short, long := allocs(5), allocs(2000)
+	if long > short+10 {
+		t.Errorf("a turn makes %v allocations in a short session, %v in a long one", short, long)
+	}
+}
+
+// discard answers without keeping what was sent.
+type discard struct{}
+
+func (discard) RoundTrip(r *http.Request) (*http.Response, error) {
+	io.Copy(io.Discard, r.Body)
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(opening + closing)), Request: r}, nil
+}
+
+func TestStrictTools(t *testing.T) {
+	strict := func(strictness string) []llm.Message {
+		return []llm.Message{
+			&llm.System{ToolsAdded: []llm.Tool{{Name: "t", Parameters: jsontext.Value(`{"type":"object","properties":{"n":{"type":"integer","minimum":1}}}`),
+				ConstrainedSampling: jsontext.Value(`{"type":"json_schema","strict":"` + strictness + `"}`)}}},
+			llm.UserText("go", 1),
+		}
+	}
+	model := *testModel
+	model.Compat = jsontext.Value(`{"supportsStrictTools":true}`)
+	client := &served{body: deltas(1)}
+	if m := result(t, anthropic.New(anthropic.Config{}), &model, request(client, strict("require")...)); m.StopReason != llm.StopError ||
+		!strings.HasPrefix(m.ErrorMessage, `Tool "t" requires JSON-schema constrained sampling, but `) || len(client.seen) != 0 {
+		t.Errorf("got %q after %d requests", m.ErrorMessage, len(client.seen))
+	}
+	if result(t, anthropic.New(anthropic.Config{}), &model, request(client, strict("prefer")...)); strings.Contains(client.seen[0], "strict") {
+		t.Errorf("sent %s", client.seen[0])
+	}
+}
+
+// A refusal of strict tools is remembered for the session.
+func TestStrictFallbackIsRemembered(t *testing.T) {
+	model := *testModel
+	model.Compat = jsontext.Value(`{"supportsStrictTools":true}`)
+	messages := []llm.Message{
+		&llm.System{ToolsAdded: []llm.Tool{{Name: "t", Parameters: jsontext.Value(`{"type":"object"}`),
+			ConstrainedSampling: jsontext.Value(`{"type":"json_schema","strict":"prefer"}`)}}},
+		llm.UserText("go", 1),
+	}
+	var sent []bool
+	client := roundTrip(func(r *http.Request) (*http.Response, error) {
+		b, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(b)))
+		strict := strings.Contains(string(b), `"strict":true`)
+		sent = append(sent, strict)
+		s := &served{body: deltas(1)}
+		if strict {
+			s = &served{status: 400, body: `{"error":{"type":"invalid_request_error","message":"Too many strict tools (30)"}}`}
+		}
+		return s.RoundTrip(r)
+	})
+	api := anthropic.New(anthropic.Config{})
+	for i, session := range []string{"s", "s", "other", "s"} {
+		if i == 3 {
+			api.EndSession("s")
+		}
+		req := request(client, messages...)
+		req.SessionID, req.Memo = session, &llm.Memo{}
+		m := result(t, api, &model, req)
+		if m.StopReason != llm.StopStop {
+			t.Fatal(m.ErrorMessage)
+		}
+		if (len(m.Diagnostics) == 1) != (i != 1) {
+			t.Errorf("request %d has %d diagnostics", i, len(m.Diagnostics))
+		}
+	}
+	if got, want := fmt.Sprint(sent), "[true false false true false true false]"; got != want {
+		t.Errorf("strict: %s, want %s", got, want)
+	}
+}
+
+func TestThreads(t *testing.T) {
+	model := *testModel
+	model.Compat = jsontext.Value(`{"supportsMessageThreads":true}`)
+	refuse := "" // code of the next refusal
+	var sent []string
+	client := roundTrip(func(r *http.Request) (*http.Response, error) {
+		b, _ := io.ReadAll(r.Body)
+		r.Body = http.NoBody
+		typ, _ := jsonwire.StringValue(jsonwire.Get(jsonwire.Get(b, "thread"), "type"))
+		n := 0
+		var rd jsonwire.Reader
+		rd.Reset(jsonwire.Get(b, "messages"))
+		for rd.Array(); rd.More(); n++ {
+			rd.Skip()
+		}
+		sent = append(sent, strings.TrimSpace(fmt.Sprintf("%s %d", typ, n)))
+		if code := refuse; code != "" {
+			refuse = ""
+			return (&served{status: 400, body: `{"error":{"type":"x","details":{"error_code":"` + code + `"}}}`}).RoundTrip(r)
+		}
+		return (&served{body: deltas(1)}).RoundTrip(r)
+	})
+	api := anthropic.New(anthropic.Config{})
+	history := []llm.Message{&llm.System{Content: llm.Plain("be brief")}}
+	turn := func(text string, o llm.Options) {
+		t.Helper()
+		sent = nil
+		history = append(history, llm.UserText(text, int64(len(history))))
+		req := request(client, history...)
+		req.SessionID, req.DisableContinuation, req.CacheRetention = "s", o.DisableContinuation, o.CacheRetention
+		m := result(t, api, &model, req)
+		if m.StopReason != llm.StopStop {
+			t.Fatal(m.ErrorMessage)
+		}
+		history = append(history, m)
+	}
+	expect := func(what, want string) {
+		t.Helper()
+		if got := strings.Join(sent, ", "); got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+	turn("one", llm.Options{})
+	expect("first request", "create 1")
+	turn("two", llm.Options{})
+	expect("second request", "continue 1")
+	turn("three", llm.Options{CacheRetention: "long"})
+	expect("another cache marker", "continue 1")
+	turn("four", llm.Options{DisableContinuation: true})
+	expect("switched off", "7")
+	turn("five", llm.Options{})
+	expect("messages that went past the thread", "continue 3")
+	refuse = "thread_not_found"
+	turn("six", llm.Options{})
+	expect("forgotten by the server", "continue 1, create 11")
+	if d := history[len(history)-1].(*llm.Assistant).Diagnostics; len(d) != 1 || string(d[0].Details) != `{"reason":"thread_not_found"}` {
+		t.Errorf("diagnostics %v", d)
+	}
+	history[1] = llm.UserText("edited", 1)
+	turn("seven", llm.Options{})
+	expect("edited history", "create 13")
+	history[0] = &llm.System{Content: llm.Plain("be long")}
+	turn("eight", llm.Options{})
+	expect("another prompt", "create 15")
+	refuse = "thread_unsupported_request"
+	turn("nine", llm.Options{})
+	expect("refused for good", "continue 1, 17")
+	turn("ten", llm.Options{})
+	expect("afterwards", "19")
+	api.EndSession("s")
+	turn("eleven", llm.Options{})
+	expect("after the session", "create 21")
+}
+
+func TestRealServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		switch r.Header.Get("X-Case") {
+		case "slow":
+			<-r.Context().Done()
+		case "silent":
+			io.WriteString(w, opening)
+			http.NewResponseController(w).Flush()
+			for r.Context().Err() == nil {
+				io.WriteString(w, "event: ping\ndata: {\"type\":\"ping\"}\n\n")
+				http.NewResponseController(w).Flush()
+				time.Sleep(5 * time.Millisecond)
+			}
+		case "cut":
+			io.WriteString(w, opening)
+			panic(http.ErrAbortHandler)
+		default:
+			io.WriteString(w, deltas(3))
+		}
+	}))
+	client := &http.Client{Transport: &http.Transport{}}
+	defer server.Close()
+	defer client.CloseIdleConnections()
+	api := anthropic.New(anthropic.Config{Client: client})
+	model := *testModel
+	model.BaseURL = server.URL + "/"
+	for _, c := range []struct {
+		name   string
+		opts   llm.Options
+		reason llm.StopReason
+		text   string // part of the error
+	}{
+		{"fine", llm.Options{}, llm.StopStop, ""},
+		{"slow", llm.Options{Timeout: 30 * time.Millisecond}, llm.StopError, "timed out"},
+		{"silent", llm.Options{IdleTimeout: 50 * time.Millisecond}, llm.StopError, "timed out"},
+		{"cut", llm.Options{}, llm.StopError, "connection closed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			req := &llm.Request{Messages: []llm.Message{llm.UserText("hi", 1)}, Options: c.opts}
+			req.APIKey, req.Headers = "key", map[string]*string{"X-Case": &c.name}
+			m := result(t, api, &model, req)
+			if m.StopReason != c.reason || !strings.Contains(strings.ToLower(m.ErrorMessage), c.text) {
+				t.Errorf("got %s, %q", m.StopReason, m.ErrorMessage)
+			}
+			if m.DurationMs == nil {
+				t.Error("no duration")
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	req := &llm.Request{Messages: []llm.Message{llm.UserText("hi", 1)}, Options: llm.Options{APIKey: "key", Headers: map[string]*string{"X-Case": new("slow")}}}
+	stream, err := api.Stream(ctx, &model, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if m := stream.Result(); m.StopReason != llm.StopAborted || m.ErrorMessage != "Request was aborted" {
+		t.Errorf("got %s, %q", m.StopReason, m.ErrorMessage)
+	}
+}
