@@ -1,0 +1,326 @@
+package completions
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/llm/transcript"
+)
+
+// Request implements wire.Exchange.
+func (x *exchange) Request() (*wire.Call, error) {
+	if !authorized(x.model, &x.req.Options) {
+		return nil, &llm.KeyError{Provider: x.model.Provider}
+	}
+	base, err := x.host.BaseURL(x.model, &x.req.Options)
+	if err != nil {
+		return nil, err
+	}
+	x.retention = x.host.CacheRetention(&x.req.Options)
+	if x.retention != "none" {
+		x.session = x.req.SessionID
+	}
+	body, err := x.body()
+	if err != nil {
+		return nil, err
+	}
+	body, _, err = wire.Payload(body, x.model, &x.req.Options)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.Call{URL: base + "/chat/completions", Header: x.headers(), Body: body, ErrorText: statusText}, nil
+}
+
+// Rejected implements wire.Exchange.
+func (x *exchange) Rejected(*wire.StatusError) bool { return false }
+
+// body builds the request.
+func (x *exchange) body() ([]byte, error) {
+	c := x.compat
+	e := &encoder{model: x.model, compat: c}
+	t := transcript.HistoryOf[encoded](x.req.Memo, e.historyKey()).Build(x.req.Messages, e.rules())
+	defer t.Done()
+
+	marker := x.marker()
+	h, err := e.head(t, marker)
+	if err != nil {
+		return nil, err
+	}
+	x.grammars = h.grammars
+
+	w := &body{params: samplingParams(x.model, x.samplingLevel(), x.req.SamplingParams)}
+	w.begin(make([]byte, 0, x.bodyHint(t)))
+	w.text("model", x.model.ID)
+	if w.key("messages") {
+		if w.b, err = e.messages(w.b, t, h.prompt, marker); err != nil {
+			return nil, err
+		}
+	}
+	w.bool("stream", true)
+	x.appendCacheFields(w)
+	if c.SupportsUsageInStreaming {
+		w.json("stream_options", `{"include_usage":true}`)
+	}
+	if c.SupportsStore {
+		w.bool("store", false)
+	}
+	limit := x.maxTokens(t.Estimate.Tokens)
+	if limit > 0 {
+		w.int(c.MaxTokensField, int64(limit))
+	}
+	if x.req.Temperature != nil {
+		w.float("temperature", *x.req.Temperature)
+	}
+	switch {
+	case h.tools != nil:
+		w.json("tools", string(h.tools))
+	case c.RequiresToolsWithToolHistory && hasToolHistory(t.Items):
+		w.json("tools", "[]")
+	}
+	if h.tools != nil {
+		if c.ZaiToolStream {
+			w.bool("tool_stream", true)
+		}
+		if len(x.own.ToolChoice) > 0 {
+			w.raw("tool_choice", x.own.ToolChoice)
+		} else if x.req.ToolChoice != "" {
+			w.text("tool_choice", x.req.ToolChoice)
+		}
+	}
+	if c.VLLMPriority != nil {
+		w.int("priority", *c.VLLMPriority)
+	}
+	if x.model.Reasoning {
+		x.appendThinking(w, limit)
+	}
+	if c.OpenRouterRouting != nil {
+		w.raw("provider", c.OpenRouterRouting)
+	}
+	appendGatewayRouting(w, c)
+	return w.end(), nil
+}
+
+// samplingLevel is the level whose sampling parameters count: the supported one,
+// off when none was asked for, even where the model cannot be told so.
+func (x *exchange) samplingLevel() llm.ThinkingLevel {
+	if x.level == "" {
+		return llm.LevelOff
+	}
+	return x.model.ClampLevel(x.level)
+}
+
+// bodyHint is the room that the messages take, so that the body grows once.
+func (x *exchange) bodyHint(t *transcript.Transcript[encoded]) int {
+	n := 4096
+	for i := range t.Items {
+		n += len(t.Items[i].Wire.json) + len(t.Items[i].Wire.images) + 1
+	}
+	return n
+}
+
+// head encodes the system prompt and the tools unless that is done already.
+func (e *encoder) head(t *transcript.Transcript[encoded], marker string) (*head, error) {
+	if h := t.Head.head; h != nil && h.marker == marker && !e.addsTools() {
+		e.setGrammars(h.grammars)
+		return h, nil
+	}
+	h := &head{marker: marker, grammars: grammarsOf(e.compat, t.Tools)}
+	if e.addsTools() {
+		for i := range t.Items {
+			if m, ok := t.Items[i].Message.(*llm.System); ok && !t.Items[i].ToolsFolded {
+				h.grammars = append(h.grammars, grammarsOf(e.compat, m.ToolsAdded)...)
+			}
+		}
+	}
+	e.setGrammars(h.grammars)
+	if t.System != nil {
+		if text := jsonwire.DropSurrogates(transcript.SystemText(t.System)); text != "" {
+			h.prompt = e.prompt(nil, text, marker)
+		}
+	}
+	if len(t.Tools) > 0 {
+		var err error
+		if h.tools, err = appendTools(nil, e.compat, t.Tools, marker); err != nil {
+			return nil, err
+		}
+	}
+	t.Head.head = h
+	return h, nil
+}
+
+// addsTools reports whether system messages in the middle can add grammar tools.
+func (e *encoder) addsTools() bool {
+	c := e.compat
+	return c.SupportsMidConvoSystemMessages && c.SupportsMidConvoToolAdditions && c.SupportsOpenAIGrammarTools
+}
+
+func (e *encoder) setGrammars(g grammars) { e.grammars, e.grammarKey = g, g.key() }
+
+// marker is the JSON of the cache marker, "" for none.
+func (x *exchange) marker() string {
+	switch {
+	case x.compat.CacheControlFormat != "anthropic" || x.retention == "none":
+		return ""
+	case x.retention == "long" && x.compat.SupportsLongCacheRetention:
+		return `{"type":"ephemeral","ttl":"1h"}`
+	default:
+		return `{"type":"ephemeral"}`
+	}
+}
+
+func (x *exchange) appendCacheFields(w *body) {
+	long := x.retention == "long" && x.compat.SupportsLongCacheRetention
+	if x.session != "" {
+		keyed := false
+		switch x.compat.PromptCacheKeyMode {
+		case "enabled":
+			keyed = true
+		case "disabled":
+		default:
+			keyed = long || strings.Contains(x.model.BaseURL, "api.openai.com")
+		}
+		if keyed {
+			w.text("prompt_cache_key", transcript.PromptCacheKey(x.session))
+		}
+	}
+	if long {
+		w.text("prompt_cache_retention", "24h")
+	}
+}
+
+// maxTokens is the token limit to send, 0 for none.
+func (x *exchange) maxTokens(estimate int) int {
+	if !x.limited {
+		return x.req.MaxTokens
+	}
+	wanted := x.req.MaxTokens
+	if wanted == 0 {
+		wanted = x.model.MaxTokens
+	}
+	return transcript.ClampMaxTokens(x.model.ContextWindow, estimate, wanted)
+}
+
+func (x *exchange) appendThinking(w *body, limit int) {
+	if limit == 0 {
+		limit = x.model.MaxTokens
+	}
+	t := thinking{level: x.level, mapping: x.model.ThinkingLevelMap}
+	if t.on() {
+		t.budget = transcript.FitBudget(transcript.LevelBudget(t.level, x.req.ThinkingBudgets), limit)
+	}
+	t.append(w, x.compat)
+	if field := x.compat.budgetField(); field != "" && t.budget > 0 {
+		w.int(field, int64(t.budget))
+	}
+}
+
+func appendGatewayRouting(w *body, c *Compat) {
+	only, order := jsonwire.Get(c.VercelGatewayRouting, "only"), jsonwire.Get(c.VercelGatewayRouting, "order")
+	if only == nil && order == nil || !w.key("providerOptions") {
+		return
+	}
+	w.b = append(w.b, `{"gateway":{`...)
+	if only != nil {
+		w.b = append(w.b, `"only":`...)
+		w.b = appendRaw(w.b, only)
+	}
+	if order != nil {
+		if only != nil {
+			w.b = append(w.b, ',')
+		}
+		w.b = append(w.b, `"order":`...)
+		w.b = appendRaw(w.b, order)
+	}
+	w.b = append(w.b, `}}`...)
+}
+
+// maxID is the longest tool call id that the original service takes, in
+// characters.
+const maxID = 40
+
+// normalizeID makes a legal tool call id of another model's. Ids of the
+// Responses family are pairs around a bar; each half keeps what is legal, and a
+// pair that is too long keeps its beginning and a hash of the whole.
+func normalizeID(provider, id string) string {
+	first, second, pair := strings.Cut(id, "|")
+	if !pair {
+		if provider == "openai" {
+			return cut(id, maxID)
+		}
+		return id
+	}
+	first, second = legal(first), legal(second)
+	if whole := first + "_" + second; len(whole) <= maxID {
+		return whole
+	}
+	hash := cut(transcript.ShortHash(id), 8)
+	return cut(first, maxID-len(hash)-1) + "_" + hash
+}
+
+// variantID makes a further id of one that another call has, within what OpenAI
+// takes.
+func variantID(id string, n int) string {
+	if id == "" {
+		id = "call"
+	}
+	suffix := "_" + strconv.Itoa(n)
+	return cut(id, maxID-len(suffix)) + suffix
+}
+
+// legal replaces what an id may not hold, by UTF-16 unit.
+func legal(s string) string {
+	out := make([]byte, 0, len(s))
+	for _, r := range s {
+		switch {
+		case r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+			out = append(out, byte(r))
+		case r > 0xFFFF:
+			out = append(out, '_', '_')
+		default:
+			out = append(out, '_')
+		}
+	}
+	return string(out)
+}
+
+// cut is the first n UTF-16 units of s, less one where the cut would split a
+// surrogate pair.
+func cut(s string, n int) string {
+	for i, r := range s {
+		w := 1
+		if r > 0xFFFF {
+			w = 2
+		}
+		if n -= w; n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// statusText words an error response: the family's form, and what a gateway
+// quotes of the service behind it.
+func statusText(e *wire.StatusError) string {
+	return withRawDetail(wire.StructuredError("")(e), e.ErrorObject())
+}
+
+// withRawDetail appends an error object's metadata.raw to its text unless it is
+// part of it.
+func withRawDetail(text string, errorObject []byte) string {
+	raw := jsonwire.Get(jsonwire.Get(errorObject, "metadata"), "raw")
+	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+		return text
+	}
+	detail, ok := jsonwire.StringValue(raw)
+	if !ok {
+		detail = string(appendRaw(nil, raw))
+	}
+	if detail == "" || strings.Contains(text, detail) {
+		return text
+	}
+	return text + "\n" + wire.Truncate(detail, wire.MaxErrorText)
+}

@@ -1,0 +1,127 @@
+package completions
+
+import (
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/llm"
+)
+
+func TestThinkingFields(t *testing.T) {
+	word := func(s string) *string { return &s }
+	mapped := map[llm.ThinkingLevel]*string{llm.LevelHigh: word("HIGH"), llm.LevelOff: word("no")}
+	never := map[llm.ThinkingLevel]*string{llm.LevelOff: nil, llm.LevelHigh: nil}
+	template := jsontext.Value(`{"on":{"$var":"thinking.enabled"},"eff":{"$var":"thinking.effort"},"cap":{"$var":"thinking.budget"},` +
+		`"gone":{"$var":"thinking.other"},"only":{"$var":"thinking.enabled","omitWhenOff":true},"x":{"a": 1.50}}`)
+	for _, c := range []struct {
+		format  ThinkingFormat
+		level   llm.ThinkingLevel
+		effort  bool
+		mapping map[llm.ThinkingLevel]*string
+		want    string
+	}{
+		{FormatOpenAI, "high", true, nil, `"reasoning_effort":"high"`},
+		{FormatOpenAI, "high", true, mapped, `"reasoning_effort":"HIGH"`},
+		{FormatOpenAI, "high", false, mapped, ``},
+		{FormatOpenAI, "", true, nil, ``},
+		{FormatOpenAI, "", true, mapped, `"reasoning_effort":"no"`},
+		{FormatOpenAI, "", true, never, ``},
+		{FormatOpenAI, "", false, mapped, ``},
+		{"something-new", "high", true, nil, `"reasoning_effort":"high"`},
+
+		{FormatOpenRouter, "high", false, mapped, `"reasoning":{"effort":"HIGH"}`},
+		{FormatOpenRouter, "", false, nil, `"reasoning":{"effort":"none"}`},
+		{FormatOpenRouter, "", false, mapped, `"reasoning":{"effort":"no"}`},
+		{FormatOpenRouter, "", false, never, ``},
+
+		{FormatDeepSeek, "high", true, nil, `"thinking":{"type":"enabled"},"reasoning_effort":"high"`},
+		{FormatDeepSeek, "high", false, nil, `"thinking":{"type":"enabled"}`},
+		{FormatDeepSeek, "", true, nil, `"thinking":{"type":"disabled"}`},
+		{FormatDeepSeek, "", true, never, ``},
+
+		{FormatZai, "high", true, mapped, `"thinking":{"type":"enabled","clear_thinking":false},"reasoning_effort":"HIGH"`},
+		{FormatZai, "high", true, never, `"thinking":{"type":"enabled","clear_thinking":false}`},
+		{FormatZai, "high", false, nil, `"thinking":{"type":"enabled","clear_thinking":false}`},
+		{FormatZai, "", true, never, `"thinking":{"type":"disabled"}`},
+
+		{FormatTogether, "high", true, nil, `"reasoning":{"enabled":true},"reasoning_effort":"high"`},
+		{FormatTogether, "", true, mapped, `"reasoning":{"enabled":false}`},
+
+		{FormatQwen, "high", true, nil, `"enable_thinking":true,"reasoning_effort":"high"`},
+		{FormatQwen, "", true, mapped, `"enable_thinking":false`},
+		{FormatQwenChatTemplate, "high", true, nil, `"chat_template_kwargs":{"enable_thinking":true,"preserve_thinking":true}`},
+		{FormatQwenChatTemplate, "", true, nil, `"chat_template_kwargs":{"enable_thinking":false,"preserve_thinking":true}`},
+
+		{FormatChatTemplate, "high", true, mapped, `"chat_template_kwargs":{"on":true,"eff":"HIGH","cap":77,"only":true,"x":{"a":1.5}}`},
+		{FormatChatTemplate, "high", true, never, `"chat_template_kwargs":{"on":true,"cap":77,"only":true,"x":{"a":1.5}}`},
+		{FormatChatTemplate, "", true, nil, `"chat_template_kwargs":{"on":false,"x":{"a":1.5}}`},
+		{FormatChatTemplate, "", true, mapped, `"chat_template_kwargs":{"on":false,"eff":"no","x":{"a":1.5}}`},
+		{FormatBaseten, "high", true, nil, `"chat_template_args":{"on":true,"eff":"high","cap":77,"only":true,"x":{"a":1.5}},"reasoning_effort":"high"`},
+		{FormatBaseten, "", true, mapped, `"chat_template_args":{"on":false,"eff":"no","x":{"a":1.5}},"reasoning_effort":"no"`},
+
+		{FormatString, "high", false, mapped, `"thinking":"HIGH"`},
+		{FormatString, "", false, nil, `"thinking":"none"`},
+		{FormatString, "", false, mapped, `"thinking":"no"`},
+		{FormatString, "", false, never, ``},
+
+		{FormatAntLing, "high", false, mapped, `"reasoning":{"effort":"HIGH"}`},
+		{FormatAntLing, "high", true, nil, ``},
+		{FormatAntLing, "high", true, never, ``},
+		{FormatAntLing, "", true, mapped, `"reasoning_effort":"no"`},
+		{FormatAntLing, "", false, mapped, ``},
+	} {
+		w := &body{}
+		w.begin(nil)
+		th := thinking{level: c.level, mapping: c.mapping, budget: 77}
+		th.append(w, &Compat{
+			ThinkingFormat: c.format, SupportsReasoningEffort: c.effort, ChatTemplateKwargs: template, ChatTemplateArgs: template,
+		})
+		if got := string(w.end()); got != "{"+c.want+"}" {
+			t.Errorf("%s %q effort=%t:\n got %s\nwant {%s}", c.format, c.level, c.effort, got, c.want)
+		}
+	}
+	w := &body{}
+	w.begin(nil)
+	(&thinking{level: "high"}).append(w, &Compat{ThinkingFormat: FormatChatTemplate})
+	if got := string(w.end()); got != "{}" {
+		t.Errorf("an empty template was sent: %s", got)
+	}
+}
+
+func TestSamplingParametersComeLast(t *testing.T) {
+	m := &llm.Model{
+		Reasoning: true, SamplingParams: jsontext.Value(`{"top_p":0.90,"seed":7}`),
+		SamplingParamsByThinkingLevel: map[llm.ThinkingLevel]jsontext.Value{
+			llm.LevelOff: jsontext.Value(`{"top_k":5}`), llm.LevelHigh: jsontext.Value(`{"seed":8,"temperature":0.1}`),
+		},
+	}
+	for _, c := range []struct {
+		level llm.ThinkingLevel
+		own   string
+		want  string
+	}{
+		{"", ``, `{"model":"m","temperature":1,"stop":true,"top_p":0.9,"seed":7,"top_k":5}`},
+		{"high", `{"min_p":null,"model":"other"}`, `{"model":"other","temperature":0.1,"stop":true,"top_p":0.9,"seed":8,"min_p":null}`},
+	} {
+		w := &body{params: samplingParams(m, c.level, jsontext.Value(c.own))}
+		w.begin(nil)
+		w.text("model", "m")
+		w.float("temperature", 1)
+		w.bool("stop", true)
+		if got := string(w.end()); got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.level, got, c.want)
+		}
+	}
+}
+
+func TestSamplingLevel(t *testing.T) {
+	m := &llm.Model{Reasoning: true, ThinkingLevelMap: map[llm.ThinkingLevel]*string{llm.LevelOff: nil, llm.LevelMinimal: nil}}
+	for asked, want := range map[llm.ThinkingLevel]llm.ThinkingLevel{
+		"": llm.LevelOff, llm.LevelMinimal: llm.LevelLow, llm.LevelHigh: llm.LevelHigh, llm.LevelMax: llm.LevelHigh,
+	} {
+		if got := (&exchange{model: m, level: asked}).samplingLevel(); got != want {
+			t.Errorf("%q: got %q, want %q", asked, got, want)
+		}
+	}
+}
