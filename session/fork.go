@@ -1,0 +1,151 @@
+package session
+
+import (
+	"bufio"
+	"io"
+	"slices"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+)
+
+// Fork makes a new session in the store of the path from the root to an entry;
+// "" makes an empty one. To clone a session, fork it at its leaf.
+//
+// Labels are taken off the path, which is chained anew, and put behind its end,
+// those set on other branches too. The new session names this one as its
+// parent, unless this one is only in memory. It is written at once when it has
+// a user or assistant message. Of the options CWD and ParentSession default to
+// those of this session.
+//
+// The new session owns the store, which is closed after an error.
+func (s *Session) Fork(store Store, id string, o Options) (*Session, error) {
+	f, err := s.fork(store, id, o)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (s *Session) fork(store Store, id string, o Options) (*Session, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	leaf := s.find(id)
+	if leaf == nil && id != "" {
+		return nil, &Error{Kind: NotFound, Op: "fork", Path: id}
+	}
+	if o.CWD == "" {
+		o.CWD = s.CWD()
+	}
+	if o.ParentSession == "" {
+		o.ParentSession = s.store.Path()
+	}
+	if o.Now == nil {
+		o.Now = s.opts.Now
+	}
+	if o.Rand == nil {
+		o.Rand = s.opts.Rand
+	}
+	f := &Session{store: store, opts: o}
+	log, err := store.Load()
+	if err != nil {
+		return nil, err
+	}
+	if log.Exists {
+		return nil, &Error{Kind: Exists, Op: "fork", Path: store.Path()}
+	}
+	if err := f.begin(false); err != nil {
+		return nil, err
+	}
+	path := s.path(leaf)
+	for _, e := range path {
+		if e.Type != TypeLabel {
+			f.add(rechained(e, f.leaf, path))
+		}
+	}
+	if err := s.relabel(f); err != nil {
+		return nil, err
+	}
+	if !f.talks {
+		return f, nil
+	}
+	return f, f.flush(nil)
+}
+
+// rechained is an entry of a path below another parent. Its content is shared,
+// except for a compaction whose kept tail began at a label.
+func rechained(e, parent *Entry, path []*Entry) *Entry {
+	n := &Entry{ID: e.ID, Type: e.Type, role: e.role, timestamp: e.timestamp, raw: e.raw}
+	if parent != nil {
+		n.ParentID = parent.ID
+	}
+	if n.ParentID != e.ParentID {
+		n.raw = setMember(n.raw, "parentId", optID(n.ParentID))
+	}
+	if e.Type == TypeCompaction {
+		d := e.Data().(*CompactionEntry)
+		at := slices.IndexFunc(path, func(p *Entry) bool { return p.ID == d.FirstKept })
+		if at >= 0 && path[at].Type == TypeLabel {
+			for _, p := range path[at:] {
+				if p.Type != TypeLabel {
+					n.raw = setMember(n.raw, "firstKeptEntryId", jsonwire.AppendString(nil, p.ID))
+					return n
+				}
+			}
+		}
+	}
+	n.decoded.Store(e.decoded.Load())
+	return n
+}
+
+// relabel gives the entries of a fork the labels that they have here, in the
+// order in which they first got one.
+func (s *Session) relabel(f *Session) error {
+	var kept []label
+	for target, l := range s.labels {
+		if f.find(target) != nil {
+			kept = append(kept, l)
+		}
+	}
+	slices.SortFunc(kept, func(a, b label) int { return a.no - b.no })
+	for _, l := range kept {
+		id, err := entryID(f.opts.random(), func(id string) bool { return f.find(id) != nil })
+		if err != nil {
+			return err
+		}
+		d := &LabelEntry{TargetID: l.entry.Data().(*LabelEntry).TargetID, Label: l.text}
+		e := &Entry{ID: id, Type: TypeLabel, timestamp: l.entry.timestamp}
+		if f.leaf != nil {
+			e.ParentID = f.leaf.ID
+		}
+		e.raw = line(e, d)
+		e.decoded.Store(&decoded{data: d})
+		f.add(e)
+	}
+	return nil
+}
+
+// Export writes the path from the root to the leaf as a session of its own,
+// each entry below the one before it.
+func (s *Session) Export(w io.Writer) error {
+	s.mu.RLock()
+	path := s.path(s.leaf)
+	s.mu.RUnlock()
+	b := bufio.NewWriter(w)
+	b.Write(newHeader(s.header.ID, s.opts.now(), s.CWD(), "").Raw)
+	b.WriteByte('\n')
+	parent := ""
+	for _, e := range path {
+		raw := e.raw
+		if e.ParentID != parent || parent == "" {
+			raw = setMember(raw, "parentId", optID(parent))
+		}
+		b.Write(raw)
+		b.WriteByte('\n')
+		parent = e.ID
+	}
+	if err := b.Flush(); err != nil {
+		return &Error{Kind: IO, Op: "export", Path: s.store.Path(), Err: err}
+	}
+	return nil
+}

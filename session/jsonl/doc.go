@@ -1,0 +1,15 @@
+// Package jsonl keeps sessions in JSON Lines files, where pi looks for them too.
+//
+// A Repository is a folder of sessions: it makes and opens them, lists them and
+// finds the one that a user means.
+//
+//	repo := &jsonl.Repository{Root: filepath.Join(agentDir, "sessions")}
+//	s, err := repo.Continue(cwd)
+//
+// A session that is open for writing holds a lock, so that a second writer, in
+// this process or another, is told who has it. The lock is a file beside the
+// session, <name>.jsonl.lock; it ends with the process that holds it, however
+// that ends, and is taken away when the session is closed. Reading and listing
+// need no lock. On file systems without locks a writer notices when somebody
+// else wrote in between and reports a Conflict rather than write over it.
+package jsonl

@@ -1,0 +1,205 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pinch-agent/pinch/session"
+)
+
+// Progress hears how many of the files of a listing were read.
+type Progress func(read, total int)
+
+// List lists the sessions of a working directory, newest first. Files that are
+// no sessions, or cannot be read, are left out. progress may be nil; it is
+// called from one goroutine at a time.
+func (r *Repository) List(ctx context.Context, cwd string, progress Progress) ([]session.Info, error) {
+	list, err := r.read(ctx, files(r.Dir(cwd)), progress)
+	if r.Folder != "" {
+		list = slices.DeleteFunc(list, func(i session.Info) bool { return i.CWD != cwd })
+	}
+	return list, err
+}
+
+// ListAll lists the sessions of all working directories, newest first.
+func (r *Repository) ListAll(ctx context.Context, progress Progress) ([]session.Info, error) {
+	return r.read(ctx, r.allFiles(), progress)
+}
+
+func (r *Repository) allFiles() []string {
+	if r.Folder != "" {
+		return files(r.Folder)
+	}
+	var all []string
+	dirs, _ := os.ReadDir(r.Root)
+	for _, d := range dirs {
+		all = append(all, files(filepath.Join(r.Root, d.Name()))...)
+	}
+	return all
+}
+
+// files lists the session files of a folder by name. A folder that is not there
+// has none.
+func files(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), extension) && !e.IsDir() {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out
+}
+
+// read reads the infos of files, several at a time.
+func (r *Repository) read(ctx context.Context, paths []string, progress Progress) ([]session.Info, error) {
+	infos := make([]session.Info, len(paths))
+	ok := make([]bool, len(paths))
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		next int
+		done int
+	)
+	take := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next == len(paths) || ctx.Err() != nil {
+			return 0, false
+		}
+		next++
+		return next - 1, true
+	}
+	for range min(len(paths), runtime.GOMAXPROCS(0)+2) {
+		wg.Go(func() {
+			ir := session.InfoReader{MaxLine: int(r.Options.MaxLine)}
+			for {
+				i, more := take()
+				if !more {
+					return
+				}
+				infos[i], ok[i] = readInfo(&ir, paths[i])
+				if progress != nil {
+					mu.Lock()
+					done++
+					progress(done, len(paths))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, &session.Error{Kind: session.IO, Op: "list", Err: err}
+	}
+	list := make([]session.Info, 0, len(paths))
+	for i := range infos {
+		if ok[i] {
+			list = append(list, infos[i])
+		}
+	}
+	slices.SortStableFunc(list, func(a, b session.Info) int { return b.Modified.Compare(a.Modified) })
+	return list, nil
+}
+
+func readInfo(ir *session.InfoReader, path string) (session.Info, bool) {
+	f, err := openRegular("list", path)
+	if err != nil {
+		return session.Info{}, false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return session.Info{}, false
+	}
+	info, ok, err := ir.Read(f, st.ModTime())
+	info.Path = path
+	return info, ok && err == nil
+}
+
+// maxHeader is how far into a file a listing looks for its header.
+const maxHeader = 1 << 20
+
+// readHeader reads the first line of a session file.
+func readHeader(path string) (h session.Header, modified time.Time, ok bool) {
+	f, err := openRegular("list", path)
+	if err != nil {
+		return h, modified, false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return h, modified, false
+	}
+	var buf []byte
+	for size := 4 << 10; size <= maxHeader; size *= 16 {
+		buf = make([]byte, size)
+		n, err := f.ReadAt(buf, 0)
+		if err != nil && err != io.EOF {
+			return h, modified, false
+		}
+		if line, found := firstLine(buf[:n], err == io.EOF); found {
+			h, ok = session.ParseHeader(line)
+			return h, st.ModTime(), ok
+		}
+		if err == io.EOF {
+			break
+		}
+	}
+	return h, modified, false
+}
+
+// firstLine is the first complete line of b that counts.
+func firstLine(b []byte, whole bool) ([]byte, bool) {
+	for len(b) > 0 {
+		line, rest, complete := bytes.Cut(b, []byte{'\n'})
+		if !complete && !whole {
+			return nil, false
+		}
+		if line = bytes.TrimSpace(line); session.Counts(line) {
+			return line, true
+		}
+		b = rest
+	}
+	return nil, false
+}
+
+// Newest is the path of the file that was written to last among the sessions of
+// a working directory, "" when there is none.
+func (r *Repository) Newest(cwd string) (string, error) {
+	type candidate struct {
+		path     string
+		modified time.Time
+	}
+	var list []candidate
+	entries, err := os.ReadDir(r.Dir(cwd))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fail("list", r.Dir(cwd), err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), extension) {
+			continue
+		}
+		path := filepath.Join(r.Dir(cwd), e.Name())
+		if st, err := os.Stat(path); err == nil {
+			list = append(list, candidate{path, st.ModTime()})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return b.modified.Compare(a.modified) })
+	for _, c := range list {
+		if h, _, ok := readHeader(c.path); ok && (r.Folder == "" || h.CWD == cwd) {
+			return c.path, nil
+		}
+	}
+	return "", nil
+}
