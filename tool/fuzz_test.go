@@ -1,0 +1,77 @@
+package tool
+
+import (
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+)
+
+func FuzzImageHeaders(f *testing.F) {
+	f.Add([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\xff\xff\xff\xffacTL"))
+	f.Add([]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0c\x00\x00\x00\x01\x00\x01\x00\x01\x00\x08\x00"))
+	f.Add([]byte("\xff\xd8\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		switch mime := sniffImage(data); mime {
+		case "", "image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp":
+			if w, h, err := imageSize(mime, data); err == nil && (w <= 0 || h <= 0) {
+				t.Errorf("%s of %dx%d", mime, w, h)
+			}
+		default:
+			t.Errorf("sniffed %q", mime)
+		}
+		if o := exifOrientation(data); o < 1 || o > 8 {
+			t.Errorf("orientation %d", o)
+		}
+	})
+}
+
+func FuzzPrepareEdit(f *testing.F) {
+	f.Add([]byte(`{"path":"a","edits":"[{}]","oldText":"1","newText":"2"}`))
+	f.Add([]byte(`{"edits":{"oldText":"\ud800"},"edits":[]}`))
+	f.Fuzz(func(t *testing.T, args []byte) {
+		if !jsonwire.IsObject(args) {
+			return // the loop hands over objects only
+		}
+		got, err := prepareEdit(jsontext.Value(args))
+		if err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		if !jsonwire.IsObject(got) {
+			t.Fatalf("%q became %q", args, got)
+		}
+		parseEdit(got)
+	})
+}
+
+// Any edit of any bytes either fails with words or changes the text as asked.
+func FuzzApplyEdits(f *testing.F) {
+	f.Add([]byte("a\r\nb“c”  \r\n"), "\"c\"", "d\ne")
+	f.Add([]byte("\xef\xbb\xbfx\xff\ry"), "x", "")
+	f.Fuzz(func(t *testing.T, data []byte, old, new string) {
+		old, new = withLF(jsonwire.ToValidUTF8(old)), withLF(jsonwire.ToValidUTF8(new))
+		after, details, err := applyEdits(data, "f", []replacement{{old, new}})
+		if err != nil {
+			return
+		}
+		if jsonwire.Check(details) != nil {
+			t.Fatalf("details %q", details)
+		}
+		d := newDocument(data)
+		space, found, err := matches(d.text, "f", []replacement{{old, new}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if space != d.text {
+			return // whole lines are rewritten
+		}
+		want := d.text[:found[0].start] + new + d.text[found[0].end:]
+		if d.bom {
+			want = byteOrderMark + want
+		}
+		if got := withLF(string(after)); got != want {
+			t.Fatalf("%q with %q as %q became %q", data, old, new, after)
+		}
+	})
+}

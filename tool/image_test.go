@@ -1,0 +1,200 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/llm"
+)
+
+func TestSniffImage(t *testing.T) {
+	ihdr := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + strings.Repeat("\x00", 17)
+	bmpHeader := func(size uint32, planes, depth uint16) string {
+		b := append([]byte("BM"), make([]byte, 12)...)
+		b = binary.LittleEndian.AppendUint32(b, size)
+		if size == 12 {
+			b = append(b, 1, 0, 1, 0)
+		} else {
+			b = append(b, 1, 0, 0, 0, 1, 0, 0, 0)
+		}
+		b = binary.LittleEndian.AppendUint16(b, planes)
+		b = binary.LittleEndian.AppendUint16(b, depth)
+		return string(b)
+	}
+	for _, tt := range []struct{ name, head, want string }{
+		{"nothing", "", ""},
+		{"text", "hello", ""},
+		{"jpeg", "\xff\xd8\xff\xe0", "image/jpeg"},
+		{"jpeg-ls", "\xff\xd8\xff\xf7", ""},
+		{"short jpeg", "\xff\xd8\xff", ""},
+		{"png", ihdr + "\x00\x00\x00\x01IDAT", "image/png"},
+		{"png of 4100 bytes of other chunks", ihdr + "\x00\x00\xff\xffiCCP", "image/png"},
+		{"animated png", ihdr + "\x00\x00\x00\x08acTL", ""},
+		{"png with a later acTL", ihdr + "\x00\x00\x00\x00IDAT\x00\x00\x00\x00\x00\x00\x00\x08acTL", "image/png"},
+		{"png without IHDR", "\x89PNG\r\n\x1a\n\x00\x00\x00\rXXXX", ""},
+		{"png with a short IHDR", "\x89PNG\r\n\x1a\n\x00\x00\x00\x0cIHDR", ""},
+		{"gif", "GIF89a", "image/gif"},
+		{"old gif", "GIF87a", "image/gif"},
+		{"no gif", "GIF88a", ""},
+		{"webp", "RIFF\x00\x00\x00\x00WEBP", "image/webp"},
+		{"wave", "RIFF\x00\x00\x00\x00WAVE", ""},
+		{"bmp", bmpHeader(40, 1, 24), "image/bmp"},
+		{"old bmp", bmpHeader(12, 1, 8), "image/bmp"},
+		{"bmp of two planes", bmpHeader(40, 2, 24), ""},
+		{"bmp of odd depth", bmpHeader(40, 1, 7), ""},
+		{"text that starts like a bmp", "BMW builds cars, and this is a text about them.", ""},
+	} {
+		if got := sniffImage([]byte(tt.head)); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func noise(w, h int) *image.NRGBA {
+	pic := image.NewNRGBA(image.Rect(0, 0, w, h))
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range pic.Pix {
+		pic.Pix[i] = byte(r.Uint32()) | 1
+		if i%4 == 3 {
+			pic.Pix[i] = 255
+		}
+	}
+	return pic
+}
+
+func pngOf(t *testing.T, pic image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, pic); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestShowImage(t *testing.T) {
+	limits := imageLimitsOf(nil)
+	small := pngOf(t, noise(30, 20))
+	t.Run("small stays", func(t *testing.T) {
+		got := showImage("image/png", small, limits, true)
+		if !bytes.Equal(got.data, small) || got.mime != "image/png" || got.hints != nil {
+			t.Errorf("got %d bytes, %s, %q", len(got.data), got.mime, got.hints)
+		}
+	})
+	t.Run("too many bytes", func(t *testing.T) {
+		l := limits
+		l.bytes = 1000
+		got := showImage("image/png", small, l, true)
+		if n := base64.StdEncoding.EncodedLen(len(got.data)); n == 0 || n >= 1000 {
+			t.Errorf("got %d bytes, %q", n, got.hints)
+		}
+		if len(got.hints) != 1 || !strings.HasPrefix(got.hints[0], "[Image: original 30x20, displayed at ") {
+			t.Errorf("got %q", got.hints)
+		}
+	})
+	t.Run("nothing fits", func(t *testing.T) {
+		l := limits
+		l.bytes = 10
+		got := showImage("image/png", small, l, true)
+		if got.data != nil || len(got.hints) != 1 || got.hints[0] != imageTooBig {
+			t.Errorf("got %d bytes, %q", len(got.data), got.hints)
+		}
+	})
+	t.Run("both sides too long", func(t *testing.T) {
+		l := limits
+		l.width, l.height = 20, 5
+		got := showImage("image/png", small, l, true)
+		c, _, err := image.DecodeConfig(bytes.NewReader(got.data))
+		if err != nil || c.Width != 8 || c.Height != 5 {
+			t.Errorf("got %dx%d, %v", c.Width, c.Height, err)
+		}
+		if want := "[Image: original 30x20, displayed at 8x5. Multiply coordinates by 3.75 to map to original image.]"; got.hints[0] != want {
+			t.Errorf("got %q", got.hints[0])
+		}
+	})
+	t.Run("broken and not resized", func(t *testing.T) {
+		got := showImage("image/jpeg", []byte("\xff\xd8\xff\xe0"), limits, false)
+		if got.data == nil || got.hints != nil {
+			t.Errorf("got %q", got.hints)
+		}
+	})
+	t.Run("broken bmp", func(t *testing.T) {
+		got := showImage("image/bmp", []byte("BM"), limits, true)
+		if got.data != nil || len(got.hints) != 1 || got.hints[0] != imageUnconverted {
+			t.Errorf("got %q", got.hints)
+		}
+	})
+	t.Run("a claim that would fill the memory", func(t *testing.T) {
+		bomb := bytes.Clone(small)
+		binary.BigEndian.PutUint32(bomb[16:], 1<<30)
+		binary.BigEndian.PutUint32(bomb[20:], 1<<30)
+		got := showImage("image/png", bomb, limits, true)
+		if got.data != nil || got.hints[0] != imageTooBig {
+			t.Errorf("got %q", got.hints)
+		}
+	})
+}
+
+func TestImageLimitsOf(t *testing.T) {
+	m := &llm.Model{InputLimits: jsontext.Value(`{"images":{"resize":{"maxWidth":100,"maxBytes":5000,"jpegQuality":300}}}`)}
+	if got, want := imageLimitsOf(m), (imageLimits{width: 100, height: 2000, bytes: 5000, quality: 100}); got != want {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A turned photograph is shown upright once it is encoded anew.
+func TestUpright(t *testing.T) {
+	// Red, green over blue, white, in blocks that JPEG keeps apart.
+	pic := image.NewRGBA(image.Rect(0, 0, 64, 32))
+	corners := []color.RGBA{{255, 0, 0, 255}, {0, 255, 0, 255}, {0, 0, 255, 255}, {255, 255, 255, 255}}
+	for y := range 32 {
+		for x := range 64 {
+			pic.Set(x, y, corners[y/16*2+x/32])
+		}
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, pic, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Top left, top right, bottom left, bottom right of what is seen.
+	for orientation, want := range map[int]string{1: "RGBW", 2: "GRWB", 3: "WBGR", 4: "BWRG", 5: "RBGW", 6: "BRWG", 7: "WGBR", 8: "GWRB"} {
+		tiff := "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(rune(orientation)) + "\x00\x00"
+		app1 := "Exif\x00\x00" + tiff
+		head := append([]byte("\xff\xd8\xff\xe1\x00"), byte(len(app1)+2))
+		data := append(append(head, app1...), b.Bytes()[2:]...)
+		got, err := decodeImage("image/jpeg", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := got.Bounds().Size()
+		if wide := size.X > size.Y; wide != (orientation < 5) {
+			t.Errorf("%d: the size is %v", orientation, size)
+		}
+		seen := ""
+		for _, p := range []image.Point{{4, 4}, {size.X - 5, 4}, {4, size.Y - 5}, {size.X - 5, size.Y - 5}} {
+			r, g, _, _ := got.At(p.X, p.Y).RGBA()
+			switch {
+			case r > 0x8000 && g > 0x8000:
+				seen += "W"
+			case r > 0x8000:
+				seen += "R"
+			case g > 0x8000:
+				seen += "G"
+			default:
+				seen += "B"
+			}
+		}
+		if seen != want {
+			t.Errorf("%d: got %s, want %s", orientation, seen, want)
+		}
+	}
+}
