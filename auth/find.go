@@ -1,0 +1,141 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Source tells where a credential came from.
+type Source string
+
+// The sources, in the order in which they count.
+const (
+	None        Source = ""
+	Runtime     Source = "runtime"     // given for this run
+	Stored      Source = "stored"      // an api_key entry of the store
+	StoredOAuth Source = "oauth"       // an oauth entry of the store
+	ModelsFile  Source = "models.json" // the apiKey of models.json
+	Environment Source = "environment"
+)
+
+// Query names what may hold the credentials of a provider.
+type Query struct {
+	Provider string // id
+	Runtime  Secret // key for this run; never stored
+	Store    *Store // nil for none
+	// Configured is the value that models.json gives, "" for none. It is
+	// resolved at each call, as its command may print a short-lived key.
+	Configured string
+	EnvNames   []string // variables to try, first that is set
+	Env        Env
+	Run        Runner // for commands of Configured; nil for RunCommand
+}
+
+// Credentials are what Find found.
+type Credentials struct {
+	Source   Source
+	Key      Secret
+	Variable string            // the variable that held the key, with Environment
+	Env      map[string]string // variables that go with a stored key
+	OAuth    *OAuth            // with StoredOAuth
+}
+
+// Find looks for the credentials of a provider. Source is None when there are
+// none. A stored credential owns its provider: when it cannot be used that is an
+// error, and the environment is not asked.
+func Find(ctx context.Context, q Query) (Credentials, error) {
+	if !q.Runtime.IsEmpty() {
+		return Credentials{Source: Runtime, Key: q.Runtime}, nil
+	}
+	what := fmt.Sprintf("API key for provider %q", q.Provider)
+	if q.Store != nil {
+		c, err := q.Store.Get(q.Provider)
+		if err != nil {
+			return Credentials{}, err
+		}
+		switch c := c.(type) {
+		case *APIKey:
+			key, err := ResolveFor(ctx, what, c.Key.Reveal(), q.Env.With(c.Env), q.Store.run)
+			if err != nil {
+				return Credentials{}, err
+			}
+			return Credentials{Source: Stored, Key: NewSecret(key), Env: c.Env}, nil
+		case *OAuth:
+			if !c.Expires.After(q.Store.now()) {
+				return Credentials{}, &ExpiredError{Provider: q.Provider, At: c.Expires}
+			}
+			return Credentials{Source: StoredOAuth, Key: c.Access, OAuth: c}, nil
+		case *UnknownCredential:
+			return Credentials{}, fmt.Errorf("auth: the stored credential of provider %q has the unknown type %q", q.Provider, c.Type)
+		}
+	}
+	if q.Configured != "" {
+		key, err := ResolveFor(ctx, what, q.Configured, q.Env, q.Run)
+		if err != nil {
+			return Credentials{}, err
+		}
+		return Credentials{Source: ModelsFile, Key: NewSecret(key)}, nil
+	}
+	for _, name := range q.EnvNames {
+		if v := q.Env.Credential(name); v != "" {
+			return Credentials{Source: Environment, Key: NewSecret(v), Variable: name}, nil
+		}
+	}
+	return Credentials{}, nil
+}
+
+// Look tells which source Find would use, without running a command or
+// refreshing a token: whether a provider is set up, not whether its key works.
+func Look(q Query) Source {
+	if !q.Runtime.IsEmpty() {
+		return Runtime
+	}
+	if q.Store != nil {
+		c, _ := q.Store.Get(q.Provider)
+		switch c := c.(type) {
+		case *APIKey:
+			if resolvable(c.Key.Reveal(), q.Env.With(c.Env)) {
+				return Stored
+			}
+			return None
+		case *OAuth:
+			return StoredOAuth
+		case *UnknownCredential:
+			return None
+		}
+	}
+	if q.Configured != "" {
+		if resolvable(q.Configured, q.Env) {
+			return ModelsFile
+		}
+		return None
+	}
+	for _, name := range q.EnvNames {
+		if q.Env.Credential(name) != "" {
+			return Environment
+		}
+	}
+	return None
+}
+
+// resolvable reports whether a value has a text as far as one can tell without
+// running it.
+func resolvable(value string, env Env) bool {
+	if IsCommand(value) {
+		return true
+	}
+	text, err := expand(value, env)
+	return err == nil && text != ""
+}
+
+// ExpiredError says that a stored token has expired.
+type ExpiredError struct {
+	Provider string
+	At       time.Time
+}
+
+func (e *ExpiredError) Error() string {
+	return fmt.Sprintf("The sign-in for provider %q expired at %s; sign in again or set an API key",
+		e.Provider, e.At.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,252 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+)
+
+// The shape of models.json, checked in one walk over the text so that each
+// problem has its path and its line.
+
+// problem is one place where a file breaks its schema.
+type problem struct {
+	path string // JSON pointer
+	line int
+	text string
+}
+
+// SchemaError says that models.json is JSON of the wrong shape.
+type SchemaError struct {
+	Path     string // of the file
+	problems []problem
+}
+
+func (e *SchemaError) Error() string {
+	var b strings.Builder
+	b.WriteString("Invalid models.json schema:")
+	for _, p := range e.problems {
+		path := p.path
+		if path == "" {
+			path = "root"
+		}
+		fmt.Fprintf(&b, "\n  - %s: %s (line %d)", path, p.text, p.line)
+	}
+	if e.Path != "" {
+		b.WriteString("\n\nFile: " + e.Path)
+	}
+	return b.String()
+}
+
+// Paths lists the places of the problems as JSON pointers.
+func (e *SchemaError) Paths() []string {
+	out := make([]string, len(e.problems))
+	for i, p := range e.problems {
+		out[i] = p.path
+	}
+	return out
+}
+
+type checker struct {
+	r        jsonwire.Reader
+	text     []byte
+	problems []problem
+}
+
+// maxProblems bounds the list: a file that is wrong everywhere needs no more.
+const maxProblems = 50
+
+func (c *checker) fail(path, format string, args ...any) {
+	c.failAt(c.r.Offset(), path, format, args...)
+}
+
+func (c *checker) failAt(offset int, path, format string, args ...any) {
+	if len(c.problems) >= maxProblems {
+		return
+	}
+	line := 1 + bytes.Count(c.text[:min(offset, len(c.text))], []byte("\n"))
+	c.problems = append(c.problems, problem{path: path, line: line, text: fmt.Sprintf(format, args...)})
+}
+
+// A shape reads one value and notes what is wrong with it.
+type shape func(c *checker, path string)
+
+// kindName names the kinds that jsonwire.Reader.Kind tells.
+func kindName(k byte) string {
+	switch k {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "nothing"
+}
+
+// of is a shape of one kind.
+func of(kinds string, name string) shape {
+	return func(c *checker, path string) {
+		if k := c.r.Kind(); k != 0 && !strings.ContainsRune(kinds, rune(k)) {
+			c.fail(path, "expected %s, found %s", name, kindName(k))
+		}
+		c.r.Skip()
+	}
+}
+
+// nonEmpty is a string with at least one character.
+func nonEmpty(c *checker, path string) {
+	if c.r.Kind() != '"' {
+		c.fail(path, "expected a string, found %s", kindName(c.r.Kind()))
+		c.r.Skip()
+		return
+	}
+	if at := c.r.Offset(); len(c.r.String()) == 0 {
+		c.failAt(at, path, "expected a string that is not empty")
+	}
+}
+
+// positive is a number above zero.
+func positive(c *checker, path string) {
+	if c.r.Kind() != '0' {
+		c.fail(path, "expected a number, found %s", kindName(c.r.Kind()))
+		c.r.Skip()
+		return
+	}
+	if at := c.r.Offset(); c.r.Float() <= 0 {
+		c.failAt(at, path, "expected a number above 0")
+	}
+}
+
+// word is one of a few strings.
+func word(allowed ...string) shape {
+	return func(c *checker, path string) {
+		at := c.r.Offset()
+		if c.r.Kind() == '"' && slices.Contains(allowed, string(c.r.String())) {
+			return
+		} else if c.r.Offset() == at {
+			c.r.Skip()
+		}
+		c.failAt(at, path, "expected one of %s", strings.Join(allowed, ", "))
+	}
+}
+
+// list is an array of one shape.
+func list(item shape) shape {
+	return func(c *checker, path string) {
+		if c.r.Kind() != '[' {
+			c.fail(path, "expected a list, found %s", kindName(c.r.Kind()))
+			c.r.Skip()
+			return
+		}
+		c.r.Array()
+		for i := 0; c.r.More(); i++ {
+			item(c, path+"/"+strconv.Itoa(i))
+		}
+	}
+}
+
+// dict is an object with any names and one shape.
+func dict(value shape) shape {
+	return func(c *checker, path string) {
+		if c.r.Kind() != '{' {
+			c.fail(path, "expected an object, found %s", kindName(c.r.Kind()))
+			c.r.Skip()
+			return
+		}
+		for c.r.Object(); c.r.More(); {
+			name := string(c.r.Key())
+			value(c, path+"/"+pointerEscape(name))
+		}
+	}
+}
+
+// fields is an object with known members; others are allowed and not looked at.
+type fields struct {
+	required []string
+	member   func(name string) shape // nil for unknown names
+}
+
+func (f fields) check(c *checker, path string) {
+	if c.r.Kind() != '{' {
+		c.fail(path, "expected an object, found %s", kindName(c.r.Kind()))
+		c.r.Skip()
+		return
+	}
+	start := c.r.Offset()
+	var missing []string
+	missing = append(missing, f.required...)
+	for c.r.Object(); c.r.More(); {
+		name := string(c.r.Key())
+		missing = slices.DeleteFunc(missing, func(m string) bool { return m == name })
+		if s := f.member(name); s != nil {
+			s(c, path+"/"+pointerEscape(name))
+		} else {
+			c.r.Skip()
+		}
+	}
+	if c.r.Err() != nil {
+		return
+	}
+	for _, name := range missing {
+		c.failAt(start, path+"/"+name, "is required")
+	}
+}
+
+func pointerEscape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// plainJSON blanks comments and commas before closing brackets, so that every
+// byte stays at its place.
+func plainJSON(text []byte) []byte {
+	out := slices.Clone(text)
+	comma := -1 // a comma with only blanks behind it so far
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case c == '"':
+			comma = -1
+			for i++; i < len(out) && out[i] != '"'; i++ {
+				if out[i] == '\\' {
+					i++
+				}
+			}
+		case c == '/' && i+1 < len(out) && out[i+1] == '/':
+			for ; i < len(out) && out[i] != '\n'; i++ {
+				out[i] = ' '
+			}
+			i--
+		case c == '/' && i+1 < len(out) && out[i+1] == '*':
+			end := bytes.Index(out[i+2:], []byte("*/"))
+			if end < 0 {
+				return out // the reader reports the slash
+			}
+			for stop := i + 2 + end + 2; i < stop; i++ {
+				if out[i] != '\n' {
+					out[i] = ' '
+				}
+			}
+			i--
+		case c == ',':
+			comma = i
+		case c == '}' || c == ']':
+			if comma >= 0 {
+				out[comma] = ' '
+			}
+			comma = -1
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			comma = -1
+		}
+	}
+	return out
+}

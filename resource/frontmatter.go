@@ -1,0 +1,155 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Frontmatter is the head of a Markdown file: its top-level fields, by the rules
+// of the YAML 1.2 core schema. Values are nil, bool, int, float64, string,
+// []any and map[string]any.
+type Frontmatter map[string]any
+
+// text is a field that is a string.
+func (f Frontmatter) text(name string) (string, bool) {
+	s, ok := f[name].(string)
+	return s, ok
+}
+
+// ParseFrontmatter splits a text into its frontmatter and its body. Without
+// frontmatter the body is the whole text, with line ends normalised but not
+// trimmed.
+func ParseFrontmatter(content string) (Frontmatter, string, error) {
+	head, body := cutFrontmatter(content)
+	if strings.TrimSpace(head) == "" {
+		return Frontmatter{}, body, nil
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(head), &doc); err != nil {
+		return nil, "", err
+	}
+	if len(doc.Content) == 0 {
+		return Frontmatter{}, body, nil
+	}
+	budget := maxYAMLNodes
+	value, err := yamlValue(doc.Content[0], &budget, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	fields, _ := value.(map[string]any)
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	return fields, body, nil
+}
+
+// cutFrontmatter separates the YAML text from the body.
+func cutFrontmatter(content string) (head, body string) {
+	content = strings.TrimPrefix(content, "\uFEFF")
+	content = strings.ReplaceAll(content, "\r\n", "\n")
+	content = strings.ReplaceAll(content, "\r", "\n")
+	if !strings.HasPrefix(content, "---") {
+		return "", content
+	}
+	end := strings.Index(content[3:], "\n---")
+	if end < 0 {
+		return "", content
+	}
+	end += 3
+	// The head keeps the line feed before the closing dashes, which a block
+	// scalar at its end needs. The character behind the opening ones is dropped
+	// whatever it is.
+	start := min(len("---")+1, end+1)
+	return content[start : end+1], trim(content[end+4:])
+}
+
+// trim removes white space as the peers do: line ends, Unicode spaces and byte
+// order marks.
+func trim(s string) string { return strings.TrimFunc(s, isSpace) }
+
+func isSpace(r rune) bool { return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r) }
+
+// maxYAMLNodes bounds what aliases may blow a document up to.
+const (
+	maxYAMLNodes = 10_000
+	maxYAMLDepth = 100
+)
+
+var errYAMLSize = errors.New("too many values")
+
+// yamlValue is the value of a node. The library's own conversion knows types
+// beyond the core schema, such as timestamps, so it is not used.
+func yamlValue(n *yaml.Node, budget *int, depth int) (any, error) {
+	if *budget--; *budget < 0 || depth > maxYAMLDepth {
+		return nil, errYAMLSize
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return yamlValue(n.Alias, budget, depth+1)
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, c := range n.Content {
+			v, err := yamlValue(c, budget, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	case yaml.MappingNode:
+		m := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if key.Kind == yaml.AliasNode {
+				key = key.Alias
+			}
+			if _, dup := m[key.Value]; dup {
+				return nil, fmt.Errorf("line %d: key %q occurs twice", key.Line, key.Value)
+			}
+			v, err := yamlValue(n.Content[i+1], budget, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			m[key.Value] = v
+		}
+		return m, nil
+	}
+	return yamlScalar(n)
+}
+
+func yamlScalar(n *yaml.Node) (any, error) {
+	switch n.ShortTag() {
+	case "!!null":
+		return nil, nil
+	case "!!bool":
+		// Only the words of YAML 1.2 are booleans.
+		switch n.Value {
+		case "true", "True", "TRUE":
+			return true, nil
+		case "false", "False", "FALSE":
+			return false, nil
+		}
+		return n.Value, nil
+	case "!!int":
+		var i int
+		if n.Decode(&i) == nil {
+			return i, nil
+		}
+		var f float64
+		if err := n.Decode(&f); err != nil {
+			return n.Value, nil
+		}
+		return f, nil
+	case "!!float":
+		var f float64
+		if err := n.Decode(&f); err != nil {
+			return nil, err
+		}
+		return f, nil
+	}
+	return n.Value, nil
+}

@@ -1,0 +1,416 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/llm"
+)
+
+// tree makes files below a folder of its own and returns the folder.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "$ROOT", root)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestAgentFolder(t *testing.T) {
+	home := t.TempDir()
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{nil, filepath.Join(home, ".pinch", "agent")},
+		{map[string]string{"PI_CODING_AGENT_DIR": "~/pi"}, filepath.Join(home, "pi")},
+		{map[string]string{"PI_CODING_AGENT_DIR": "~/pi", "PINCH_AGENT_DIR": filepath.Join(home, "own")}, filepath.Join(home, "own")},
+	} {
+		if got := AgentFolder(func(n string) string { return c.env[n] }, home); got != c.want {
+			t.Errorf("%v: %s, want %s", c.env, got, c.want)
+		}
+	}
+}
+
+func TestProjectFolder(t *testing.T) {
+	root := tree(t, map[string]string{
+		"a/.pi/settings.json": "{}", "a/.pi/SYSTEM.md": "pi", "a/.pinch/settings.json": "{}",
+		"b/.pi/SYSTEM.md": "pi",
+		"c/x":             "",
+	})
+	in := func(name string) Folders { return Folders{Cwd: filepath.Join(root, name)} }
+	for _, c := range []struct{ got, want string }{
+		{in("a").Project("settings.json"), filepath.Join(root, "a/.pinch/settings.json")},
+		{in("a").Project("SYSTEM.md"), filepath.Join(root, "a/.pi/SYSTEM.md")}, // resource by resource
+		{in("a").Project("skills"), ""},
+		{in("a").ProjectFolder(), filepath.Join(root, "a/.pinch")},
+		{in("b").ProjectFolder(), filepath.Join(root, "b/.pi")},
+		{in("c").ProjectFolder(), filepath.Join(root, "c/.pinch")},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}
+
+func TestSelectTools(t *testing.T) {
+	builtin := []string{"read", "bash", "edit", "write", "grep", "find", "ls"}
+	others := []string{"mcp__a__x", "deploy"}
+	list := func(s string) []string {
+		if s == "" {
+			return nil
+		}
+		return strings.Split(s, ",")
+	}
+	for _, c := range []struct {
+		name string
+		s    ToolSelection
+		want string
+		err  string
+	}{
+		{"nothing said", ToolSelection{}, "read,bash,edit,write,mcp__a__x,deploy", ""},
+		{"allowlist keeps MCP", ToolSelection{Allow: list("ls,read,bogus")}, "ls,read,mcp__a__x", ""},
+		{"allowlist names MCP", ToolSelection{Allow: list("read,mcp__b*")}, "read", ""},
+		{"patterns", ToolSelection{Allow: list("*e*")}, "read,edit,write,grep,deploy,mcp__a__x", ""},
+		{"question mark is plain", ToolSelection{Allow: list("l?")}, "mcp__a__x", ""},
+		{"changes", ToolSelection{Allow: list("+grep,-write,+read,+bogus")}, "read,bash,edit,mcp__a__x,deploy,grep", ""},
+		{"setting", ToolSelection{Default: list("+ls,-bash")}, "read,edit,write,ls,mcp__a__x,deploy", ""},
+		{"setting of names", ToolSelection{Default: list("ls,grep")}, "ls,grep,mcp__a__x,deploy", ""},
+		{"changes to setting", ToolSelection{Default: list("ls,grep"), Allow: list("-ls")}, "grep,mcp__a__x,deploy", ""},
+		{"senseless setting", ToolSelection{Default: list("ls,+grep")}, "read,bash,edit,write,mcp__a__x,deploy", ""},
+		{"exclusions last", ToolSelection{Allow: list("read,bash,ls"), Exclude: list("ba*,mcp__*")}, "read,ls", ""},
+		{"none", ToolSelection{NoTools: true, Allow: list("read")}, "", ""},
+		{"no built-in", ToolSelection{NoBuiltin: true}, "mcp__a__x,deploy", ""},
+		{"no built-in but named", ToolSelection{NoBuiltin: true, Allow: list("+ls")}, "mcp__a__x,deploy,ls", ""},
+		{"mixed", ToolSelection{Allow: list("read,+grep")}, "", "--tools: tool names cannot be mixed with +name or -name entries"},
+		{"pattern", ToolSelection{Allow: list("+gr*")}, "", "--tools: +name and -name entries take exact tool names, not patterns: +gr*"},
+	} {
+		c.s.Builtin, c.s.Others = builtin, others
+		got, err := SelectTools(c.s)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if strings.Join(got, ",") != c.want || text != c.err {
+			t.Errorf("%s: %v %s", c.name, got, text)
+		}
+	}
+}
+
+func TestPromptIsStable(t *testing.T) {
+	o := PromptOptions{
+		Cwd:          "/w",
+		Tools:        []*agent.Tool{{Tool: llm.Tool{Name: "bash"}, Snippet: "Run\n a  command", Guidelines: []string{"Be careful"}}},
+		ContextFiles: []ContextFile{{Path: "/w/AGENTS.md", Content: "Rules"}},
+		Skills:       []Skill{{Name: "s", Description: "d", FilePath: "/s/SKILL.md"}},
+	}
+	first, err := Prompt(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := RenderPrompt(first)
+	for range 20 {
+		again, _ := Prompt(o)
+		if RenderPrompt(again) != text || DiffSections(first, again) != nil {
+			t.Fatal("the same options give another prompt")
+		}
+	}
+	for _, want := range []string{"- bash: Run a command\n", "- Be careful\n", "with bash before", "</rules>\n\n<docs>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the prompt lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "{{") || strings.Contains(text, "  before") {
+		t.Errorf("a place is not filled:\n%s", text)
+	}
+	// A hidden tool is not mentioned; the skills stay without a reader.
+	o.Hidden = []string{"bash"}
+	hidden, _ := Prompt(o)
+	text = RenderPrompt(hidden)
+	if strings.Contains(text, "bash") || !strings.Contains(text, "<available_skills>") || !strings.Contains(text, "(none)") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+func TestPromptSections(t *testing.T) {
+	for _, name := range []string{"", "preamble", "Upper", "1st", "a b", "ümlaut"} {
+		_, err := Prompt(PromptOptions{Sections: []llm.Section{{Name: name, Text: "x"}}})
+		if _, ok := errors.AsType[*SectionNameError](err); !ok {
+			t.Errorf("section %q: %v", name, err)
+		}
+	}
+	if _, err := Prompt(PromptOptions{Sections: []llm.Section{{Name: "my_own-2", Text: "x"}}}); err != nil {
+		t.Error(err)
+	}
+	m, err := SystemMessage(PromptOptions{Cwd: "/w", Forced: "only this"})
+	if err != nil || m.Sections != nil || m.Content.Text != "only this" {
+		t.Errorf("%+v %v", m, err)
+	}
+}
+
+func TestLoadPromptText(t *testing.T) {
+	root := tree(t, map[string]string{
+		"agent/SYSTEM.md": "user system", "agent/APPEND_SYSTEM.md": "user more",
+		"w/.pi/SYSTEM.md": "\uFEFFproject system\n",
+		"w/extra.md":      "from file\n",
+	})
+	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")}
+	for _, c := range []struct {
+		name     string
+		trusted  bool
+		system   *string
+		appended []string
+		want     PromptText
+	}{
+		{"user", false, nil, nil, PromptText{"user system", "user more"}},
+		{"project", true, nil, nil, PromptText{"project system\n", "user more"}},
+		{"flags", true, new("text"), []string{"extra.md", "", "literal"}, PromptText{"text", "from file\n\n\nliteral"}},
+		{"file by flag", false, new("extra.md"), nil, PromptText{"from file\n", "user more"}},
+		{"folder is text", false, new(".pi"), nil, PromptText{".pi", "user more"}},
+	} {
+		got, problems := LoadPromptText(f, c.trusted, f.Cwd, c.system, c.appended)
+		if got != c.want || problems != nil {
+			t.Errorf("%s: %+v %v", c.name, got, problems)
+		}
+	}
+}
+
+func TestPromptTextFromElsewhere(t *testing.T) {
+	root := tree(t, map[string]string{"w/x.md": "of the project", "here/x.md": "from here"})
+	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")}
+	got, _ := LoadPromptText(f, false, filepath.Join(root, "here"), new("x.md"), []string{"x.md"})
+	if want := (PromptText{"from here", "from here"}); got != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestContextFilesInWorktree(t *testing.T) {
+	root := tree(t, map[string]string{
+		"repo/.git/HEAD":           "ref: refs/heads/main\n",
+		"repo/AGENTS.md":           "main",
+		"repo/trees/one/.git":      "gitdir: $ROOT/repo/.git/worktrees/one\n",
+		"repo/trees/one/AGENTS.md": "worktree",
+		"repo/trees/two/.git":      "gitdir: ../../.git/worktrees/two\n",
+		"repo/trees/two/CLAUDE.md": "other name",
+		"repo/trees/three/x":       "",
+	})
+	for dir, want := range map[string]string{"one": "worktree", "two": "main,other name", "three": "main"} {
+		files, problems := ContextFiles(Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "repo/trees", dir)})
+		var got []string
+		for _, f := range files {
+			if strings.HasPrefix(f.Path, root) {
+				got = append(got, f.Content)
+			}
+		}
+		if strings.Join(got, ",") != want || problems != nil {
+			t.Errorf("%s: %v %v, want %s", dir, got, problems, want)
+		}
+	}
+}
+
+func TestTrust(t *testing.T) {
+	root := tree(t, map[string]string{
+		"agent/trust.json":               "\uFEFF{\"$ROOT\": true, \"$ROOT/w/no\": false, \"$ROOT/w/gone\": null}",
+		"w/p/.pi/settings.json":          "{}",
+		"w/no/sub/.pinch/skills":         "",
+		"w/plain/AGENTS.md":              "x",
+		"w/.agents/skills/s/SKILL.md":    "x",
+		"home/.agents/skills/s/SKILL.md": "x",
+		"home/q/x":                       "",
+	})
+	store, err := ReadTrust(filepath.Join(root, "agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{"w/p": "true true", "w/no/sub": "false true", "w/gone": "true true", "..": "false false"} {
+		trusted, known := store.Decision(filepath.Join(root, dir))
+		if got := fmt.Sprint(trusted, known); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+	for dir, want := range map[string]bool{"w/p": true, "w/no/sub": true, "w/plain": true, "home/q": false} {
+		f := Folders{Agent: filepath.Join(root, "agent"), Home: filepath.Join(root, "home"), Cwd: filepath.Join(root, dir)}
+		if got := NeedsTrust(f); got != want {
+			t.Errorf("NeedsTrust(%s) = %v", dir, got)
+		}
+	}
+	yes, no := new(true), new(false)
+	trusting := &TrustStore{decisions: map[string]bool{root: true}}
+	refusing := &TrustStore{decisions: map[string]bool{root: false}}
+	for _, c := range []struct {
+		name string
+		q    TrustQuery
+		want bool
+	}{
+		{"nothing to protect", TrustQuery{}, true},
+		{"nobody to ask", TrustQuery{Needed: true, Default: "ask"}, false},
+		{"unset", TrustQuery{Needed: true}, false},
+		{"always", TrustQuery{Needed: true, Default: "always"}, true},
+		{"never", TrustQuery{Needed: true, Default: "never", Ask: func() bool { return true }}, false},
+		{"asked", TrustQuery{Needed: true, Default: "ask", Ask: func() bool { return true }}, true},
+		{"saved beats default", TrustQuery{Needed: true, Default: "always", Store: refusing, Dir: root}, false},
+		{"extension beats saved", TrustQuery{Needed: true, Store: refusing, Dir: root, Asked: yes}, true},
+		{"flag beats all", TrustQuery{Needed: true, Store: trusting, Dir: root, Asked: yes, Flag: no, Default: "always"}, false},
+		{"flag", TrustQuery{Needed: true, Flag: yes}, true},
+	} {
+		if got := c.q.Trusted(); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	for _, bad := range []string{"[]", "{", `{"a": 1}`, ""} {
+		dir := tree(t, map[string]string{"trust.json": bad})
+		if _, err := ReadTrust(dir); err == nil || !strings.Contains(err.Error(), "trust.json") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestIgnoreRules(t *testing.T) {
+	var rules ignoreRules
+	rules = rules.add("# comment\n*.log\nbuild/\n!keep.log\n\\#odd\n/root\na/**/z\n", "")
+	rules = rules.add("/tmp\n!local.log\n", "sub[1]")
+	for _, c := range []struct {
+		path string
+		dir  bool
+		want bool
+	}{
+		{"x.log", false, true}, {"d/x.log", false, true}, {"d/keep.log", false, false},
+		{"build", true, true}, {"build", false, false}, {"d/build", true, true},
+		{"#odd", false, true}, {"root", false, true},
+		{"a/z", false, true}, {"a/b/c/z", false, true}, {"a/b/y", false, false},
+		{"sub[1]/tmp", true, true}, {"sub[1]/d/tmp", true, false}, {"tmp", true, false}, {"sub1/tmp", true, false},
+		{"sub[1]/local.log", false, false},
+	} {
+		if got := rules.ignored(c.path, c.dir); got != c.want {
+			t.Errorf("ignored(%s, %v) = %v", c.path, c.dir, got)
+		}
+	}
+}
+
+func TestSkillEntries(t *testing.T) {
+	skill := func(name string) string { return "---\nname: " + name + "\ndescription: d\n---\n" }
+	root := tree(t, map[string]string{
+		"agent/skills/a/SKILL.md": skill("a"), "agent/skills/b/SKILL.md": skill("b"), "agent/skills/c.md": skill("c"),
+		"packs/p1/SKILL.md": skill("p1"), "packs/p2/SKILL.md": skill("p2"), "packs/q/SKILL.md": skill("q"), "packs/n.txt": "x",
+	})
+	agentDir := filepath.Join(root, "agent")
+	for _, c := range []struct {
+		list string
+		want string
+	}{
+		{"", "a b c"},
+		{"!*", ""},
+		{"!skills/*,+skills/b", "b"},
+		{"-skills/a", "b c"},
+		{"+skills/a/SKILL.md,-skills/a/SKILL.md", "b c"},
+		{"!**/a", "b c"},
+		{"../packs/p*", "p1 p2 a b c"},
+		{"../packs/q,../packs/none,../packs/n.txt,!q", "a b c"},
+		{"../packs", "p1 p2 q a b c"},
+		{" ../packs/q/SKILL.md ", "q a b c"},
+	} {
+		var e Entries
+		e.Folder = agentDir
+		if c.list != "" {
+			e.List = strings.Split(c.list, ",")
+		}
+		skills, problems := LoadSkills(SkillOptions{Folders: Folders{Agent: agentDir, Cwd: filepath.Join(root, "w")}, User: e})
+		var names []string
+		for _, s := range skills {
+			names = append(names, s.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want || problems != nil {
+			t.Errorf("%q: %s %v, want %s", c.list, got, problems, c.want)
+		}
+	}
+}
+
+func TestTemplateCollision(t *testing.T) {
+	root := tree(t, map[string]string{"agent/prompts/x.md": "user", "w/.pi/prompts/x.md": "project", "w/own.md": "own"})
+	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")}
+	list, problems := LoadTemplates(TemplateOptions{Folders: f, Trusted: true, Paths: []string{"own.md", "none.md"}})
+	if len(list) != 2 || list[0].Content != "project" || list[1].Name != "own" {
+		t.Errorf("%+v", list)
+	}
+	if len(problems) != 2 || problems[0].Type != Warning || problems[1].Message != `name "/x" collision` || problems[1].Collision.LoserPath != filepath.Join(root, "agent/prompts/x.md") {
+		t.Errorf("%+v", problems)
+	}
+	if list, _ = LoadTemplates(TemplateOptions{Folders: f}); len(list) != 1 || list[0].Content != "user" {
+		t.Errorf("untrusted: %+v", list)
+	}
+	if list, _ = LoadTemplates(TemplateOptions{Folders: f, Trusted: true, None: true}); list != nil {
+		t.Errorf("none: %+v", list)
+	}
+}
+
+func TestSkillFolderLoop(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("symbolic links need a privilege there")
+	}
+	root := tree(t, map[string]string{"agent/skills/a/b/SKILL.md": "---\ndescription: d\n---\n"})
+	if err := os.Symlink("..", filepath.Join(root, "agent/skills/a/up")); err != nil {
+		t.Fatal(err)
+	}
+	skills, problems := DiscoverSkills(Folders{Agent: filepath.Join(root, "agent"), Cwd: root}, nil)
+	if len(skills) != 1 || skills[0].Name != "b" || problems != nil {
+		t.Errorf("%+v %v", skills, problems)
+	}
+}
+
+func TestYAMLCoreSchema(t *testing.T) {
+	front, _, err := ParseFrontmatter("---\nday: 2026-01-02\nyes: yes\non: on\nhex: 0x10\nf: 1e3\nn: ~\nt: true\nq: \"true\"\nlist: &l [1, x]\nagain: *l\n---\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "map[again:[1 x] day:2026-01-02 f:1000 hex:16 list:[1 x] n:<nil> on:on q:true t:true yes:yes]"
+	if got := fmt.Sprint(front); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if front["t"] != true || front["q"] != "true" {
+		t.Errorf("%v", front)
+	}
+	// Aliases that blow up are refused.
+	var b strings.Builder
+	b.WriteString("---\na0: &a0 [x, x]\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "a%d: &a%d [*a%d, *a%d]\n", i+1, i+1, i, i)
+	}
+	if _, _, err := ParseFrontmatter(b.String() + "---\n"); err == nil {
+		t.Error("aliases without end are accepted")
+	}
+}
+
+func FuzzFrontmatter(f *testing.F) {
+	f.Add("---\na: 1\n---\nbody")
+	f.Add("\uFEFF---\r\nd: >\r\n  x\r\n---")
+	f.Add("---\n- &a [*a]\n---\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		front, body, err := ParseFrontmatter(text)
+		if err == nil && front == nil {
+			t.Fatal("no fields and no error")
+		}
+		Substitute(body, ParseArguments(text))
+	})
+}
+
+func ExampleExpandTemplate() {
+	templates := []Template{{Name: "review", Content: "Review $1 for ${2:-everything}."}}
+	fmt.Println(ExpandTemplate(`/review "main branch"`, templates))
+	// Output: Review main branch for everything.
+}

@@ -1,0 +1,463 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/regular"
+)
+
+const skillFile = "SKILL.md"
+
+// Skill is a file with instructions for one kind of work, which a model loads
+// when a task calls for it.
+type Skill struct {
+	Name        string
+	Description string
+	FilePath    string // absolute
+	BaseDir     string // folder of the file
+	// DisableModelInvocation hides the skill from the model; a person can
+	// still call it.
+	DisableModelInvocation bool
+	Source                 Source
+}
+
+// Limits of skill fields, in UTF-16 units.
+const (
+	maxSkillName        = 64
+	maxSkillDescription = 1024
+)
+
+// loadSkill reads one skill file; nil when it is none.
+func loadSkill(path string, source Source) (*Skill, []Diagnostic) {
+	warn := func(format string, args ...any) Diagnostic {
+		return Diagnostic{Type: Warning, Path: path, Message: fmt.Sprintf(format, args...)}
+	}
+	b, err := regular.ReadFile(path)
+	if err != nil {
+		return nil, []Diagnostic{warn("%v", cause(err))}
+	}
+	// Markdown files beside skills are often just notes, so they fail silently.
+	strict := filepath.Base(path) == skillFile
+	front, _, err := ParseFrontmatter(decode(b))
+	if err != nil {
+		if strict {
+			return nil, []Diagnostic{warn("%v", err)}
+		}
+		return nil, nil
+	}
+	dir := filepath.Dir(path)
+	name, _ := front.text("name")
+	if name == "" {
+		name = filepath.Base(dir)
+	}
+	description, _ := front.text("description")
+	if trim(description) == "" {
+		if strict {
+			return nil, []Diagnostic{warn("description is required")}
+		}
+		return nil, nil
+	}
+	var problems []Diagnostic
+	if n := jsonwire.UTF16Len(description); n > maxSkillDescription {
+		problems = append(problems, warn("description exceeds %d characters (%d)", maxSkillDescription, n))
+	}
+	for _, message := range skillNameProblems(name) {
+		problems = append(problems, warn("%s", message))
+	}
+	source.Path = path
+	return &Skill{
+		Name:                   name,
+		Description:            description,
+		FilePath:               path,
+		BaseDir:                dir,
+		DisableModelInvocation: front["disable-model-invocation"] == true,
+		Source:                 source,
+	}, problems
+}
+
+func skillNameProblems(name string) []string {
+	var out []string
+	if n := jsonwire.UTF16Len(name); n > maxSkillName {
+		out = append(out, fmt.Sprintf("name exceeds %d characters (%d)", maxSkillName, n))
+	}
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-')
+	}) {
+		out = append(out, "name contains invalid characters (must be lowercase a-z, 0-9, hyphens only)")
+	}
+	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") {
+		out = append(out, "name must not start or end with a hyphen")
+	}
+	if strings.Contains(name, "--") {
+		out = append(out, "name must not contain consecutive hyphens")
+	}
+	return out
+}
+
+// layout says which Markdown files of a folder of skills count beside SKILL.md.
+type layout int
+
+const (
+	rootFiles   layout = iota // those in the folder itself
+	nestedFiles               // those in its subfolders, as in .agents/skills
+)
+
+// scanSkills lists the files of a folder that may be skills, in the order of
+// names.
+func scanSkills(root string, l layout) []string {
+	var files []string
+	seen := map[string]bool{}
+	var scan func(dir, rel string, rules ignoreRules)
+	scan = func(dir, rel string, rules ignoreRules) {
+		if real := canonical(dir); seen[real] {
+			return // a symbolic link that leads back
+		} else {
+			seen[real] = true
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return
+		}
+		for _, name := range ignoreFiles() {
+			if b, err := regular.ReadFile(filepath.Join(dir, name)); err == nil {
+				rules = rules[:len(rules):len(rules)].add(decode(b), rel)
+			}
+		}
+		below := func(name string) string {
+			if rel == "" {
+				return name
+			}
+			return rel + "/" + name
+		}
+		for _, e := range entries {
+			if e.Name() == skillFile && isFile(filepath.Join(dir, skillFile)) && !rules.ignored(below(skillFile), false) {
+				files = append(files, filepath.Join(dir, skillFile))
+				return
+			}
+		}
+		for _, e := range entries {
+			name := e.Name()
+			if strings.HasPrefix(name, ".") || name == "node_modules" {
+				continue
+			}
+			path := filepath.Join(dir, name)
+			info, err := os.Stat(path)
+			if err != nil || rules.ignored(below(name), info.IsDir()) {
+				continue
+			}
+			switch {
+			case info.IsDir():
+				scan(path, below(name), rules)
+			case !info.Mode().IsRegular() || !strings.HasSuffix(name, ".md") || name == skillFile:
+			case (rel == "") == (l == rootFiles):
+				files = append(files, path)
+			}
+		}
+	}
+	scan(root, "", nil)
+	return files
+}
+
+// skillLoader collects skills; the first of a name wins.
+type skillLoader struct {
+	skills     []Skill
+	warnings   []Diagnostic
+	collisions []Diagnostic
+	byName     map[string]int
+	byFile     map[string]bool
+}
+
+func (l *skillLoader) load(file string, source Source) {
+	real := canonical(file)
+	if l.byFile[real] {
+		return
+	}
+	skill, problems := loadSkill(file, source)
+	l.warnings = append(l.warnings, problems...)
+	if skill == nil {
+		return
+	}
+	if l.byFile == nil {
+		l.byFile, l.byName = map[string]bool{}, map[string]int{}
+	}
+	l.byFile[real] = true
+	if i, taken := l.byName[skill.Name]; taken {
+		l.collisions = append(l.collisions, Diagnostic{
+			Type: Collision, Path: file, Message: fmt.Sprintf("name %q collision", skill.Name),
+			Collision: &CollisionInfo{ResourceType: "skill", Name: skill.Name, WinnerPath: l.skills[i].FilePath, LoserPath: file},
+		})
+		return
+	}
+	l.byName[skill.Name] = len(l.skills)
+	l.skills = append(l.skills, *skill)
+}
+
+func (l *skillLoader) folder(dir string, how layout, source Source, keep func(file string) bool) {
+	for _, file := range scanSkills(dir, how) {
+		if keep == nil || keep(file) {
+			l.load(file, source)
+		}
+	}
+}
+
+// path loads what a person named: a file or a folder.
+func (l *skillLoader) path(path string, source Source) {
+	info, err := os.Stat(path)
+	warn := func(message string) {
+		l.warnings = append(l.warnings, Diagnostic{Type: Warning, Path: path, Message: message})
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		warn("skill path does not exist")
+	case err != nil:
+		warn(cause(err).Error())
+	case info.IsDir():
+		l.folder(path, rootFiles, source, nil)
+	case !strings.HasSuffix(path, ".md"):
+		warn("skill path is not a markdown file")
+	default:
+		l.load(path, source)
+	}
+}
+
+func (l *skillLoader) result() ([]Skill, []Diagnostic) {
+	return l.skills, append(l.warnings, l.collisions...)
+}
+
+// SkillOptions say where skills are looked for.
+type SkillOptions struct {
+	Folders Folders
+	Trusted bool     // the project's trust
+	None    bool     // --no-skills: only Paths
+	Paths   []string // of --skill
+	User    Entries  // the skills list of the user's settings
+	Project Entries  // the skills list of the project's settings
+	Found   []string // further paths, found by hooks
+}
+
+// Entries is a list of paths and patterns from a settings file.
+type Entries struct {
+	Folder string // that relative paths start from
+	List   []string
+}
+
+// LoadSkills loads the skills of all locations, the project's before the
+// user's; the first of a name wins.
+func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
+	var l skillLoader
+	f := o.Folders
+	if !o.None {
+		if o.Trusted {
+			l.entries(o.Project, Project, f.Home)
+			l.defaults(projectSkillFolders(f), o.Project)
+		}
+		l.entries(o.User, User, f.Home)
+		l.defaults(userSkillFolders(f), o.User)
+	}
+	for _, list := range [][]string{o.Paths, o.Found} {
+		for _, p := range list {
+			l.path(resolvePath(p, f.Cwd, f.Home), Source{Source: "local", Scope: Temporary, Origin: "top-level"})
+		}
+	}
+	return l.result()
+}
+
+// DiscoverSkills is the plain loader for hosts that have no settings and no
+// trust: the agent folder, the project's folder, then paths. Here the user's
+// copy of a name wins.
+func DiscoverSkills(f Folders, paths []string) ([]Skill, []Diagnostic) {
+	var l skillLoader
+	l.folder(filepath.Join(f.Agent, "skills"), rootFiles, Source{Source: "auto", Scope: User, Origin: "top-level", BaseDir: f.Agent}, nil)
+	if dir := f.Project("skills"); dir != "" {
+		l.folder(dir, rootFiles, Source{Source: "auto", Scope: Project, Origin: "top-level", BaseDir: filepath.Dir(dir)}, nil)
+	}
+	for _, p := range paths {
+		l.path(resolvePath(p, f.Cwd, f.Home), Source{Source: "local", Scope: Temporary, Origin: "top-level"})
+	}
+	return l.result()
+}
+
+type skillFolder struct {
+	path   string
+	layout layout
+	scope  Scope
+}
+
+// projectSkillFolders are the project's own folder, then the .agents folders
+// from the working folder up to the git root, without the user's own.
+func projectSkillFolders(f Folders) []skillFolder {
+	var list []skillFolder
+	if dir := f.Project("skills"); dir != "" {
+		list = append(list, skillFolder{dir, rootFiles, Project})
+	}
+	for _, dir := range ancestors(f.Cwd) {
+		skills := filepath.Join(dir, ".agents", "skills")
+		if isDir(skills) && !f.ownAgents(skills) {
+			list = append(list, skillFolder{skills, nestedFiles, Project})
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			break
+		}
+	}
+	return list
+}
+
+func userSkillFolders(f Folders) []skillFolder {
+	list := []skillFolder{{filepath.Join(f.Agent, "skills"), rootFiles, User}}
+	if f.Home != "" {
+		list = append(list, skillFolder{filepath.Join(f.Home, ".agents", "skills"), nestedFiles, User})
+	}
+	return list
+}
+
+func (l *skillLoader) defaults(folders []skillFolder, e Entries) {
+	for _, d := range folders {
+		owner := filepath.Dir(d.path)
+		patterns := locationPatterns{list: e.List, folders: []string{owner}}
+		if e.Folder != "" && e.Folder != owner {
+			patterns.folders = append(patterns.folders, e.Folder)
+		}
+		source := Source{Source: "auto", Scope: d.scope, Origin: "top-level", BaseDir: owner}
+		l.folder(d.path, d.layout, source, patterns.keeps)
+	}
+}
+
+// entries loads the paths of a settings list.
+func (l *skillLoader) entries(e Entries, scope Scope, home string) {
+	patterns := locationPatterns{list: e.List, folders: []string{e.Folder}}
+	source := Source{Source: "local", Scope: scope, Origin: "top-level", BaseDir: e.Folder}
+	for _, path := range entryPaths(e, home) {
+		if isDir(path) {
+			l.folder(path, rootFiles, source, patterns.keeps)
+		} else if strings.HasSuffix(path, ".md") && patterns.keeps(path) {
+			l.load(path, source)
+		}
+	}
+}
+
+// entryPaths are the existing paths that the plain entries of a list name.
+func entryPaths(e Entries, home string) []string {
+	var out []string
+	for _, entry := range e.List {
+		if trim(entry) == "" || isLocationPattern(entry) {
+			continue
+		}
+		path := resolvePath(entry, e.Folder, home)
+		if _, err := os.Stat(path); err == nil {
+			out = append(out, path)
+			continue
+		}
+		if strings.ContainsAny(entry, "*?[") {
+			out = append(out, expandGlob(path)...)
+		}
+	}
+	return out
+}
+
+// expandGlob lists what matches an absolute pattern. It does not enter a match.
+func expandGlob(pattern string) []string {
+	root := pattern
+	for strings.ContainsAny(root, "*?[") {
+		root = filepath.Dir(root)
+	}
+	var out []string
+	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // what cannot be read has no matches
+		}
+		if path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if globMatch(slash(pattern), slash(path)) {
+			out = append(out, path)
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// SkillBlock lists skills for a model: what they are, and the name, description
+// and file of each that it may use. reader is the tool to load files with: read,
+// bash, or "" to name none. It is empty when there is no such skill.
+func SkillBlock(skills []Skill, reader string) string {
+	var b strings.Builder
+	for _, s := range skills {
+		if s.DisableModelInvocation {
+			continue
+		}
+		fmt.Fprintf(&b, "  <skill>\n    <name>%s</name>\n    <description>%s</description>\n    <location>%s</location>\n  </skill>\n",
+			escapeXML(s.Name), escapeXML(s.Description), escapeXML(s.FilePath))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	with := map[string]string{"read": " with the read tool", "bash": " with bash"}[reader]
+	intro := strings.ReplaceAll(text("skills"), " {{reader}}", with)
+	return intro + "\n\n<available_skills>\n" + b.String() + "</available_skills>"
+}
+
+func escapeXML(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;").Replace(s)
+}
+
+// skillCommand introduces the invocation of a skill.
+const skillCommand = "/skill:"
+
+// ExpandSkill replaces /skill:NAME args at the start of a text by the skill. An
+// unknown skill leaves the text as it is; so does one whose file cannot be read,
+// which is an error as well.
+func ExpandSkill(input string, skills []Skill) (string, error) {
+	rest, ok := strings.CutPrefix(input, skillCommand)
+	if !ok {
+		return input, nil
+	}
+	// Only a space ends the name: a line end is part of it.
+	name, args, _ := strings.Cut(rest, " ")
+	for _, s := range skills {
+		if s.Name != name {
+			continue
+		}
+		b, err := regular.ReadFile(s.FilePath)
+		if err != nil {
+			return input, fmt.Errorf("skill %q: %w", name, err)
+		}
+		_, body := cutFrontmatter(decode(b))
+		out := fmt.Sprintf("<skill name=\"%s\" location=\"%s\">\nReferences are relative to %s.\n\n%s\n</skill>",
+			s.Name, s.FilePath, s.BaseDir, trim(body))
+		if args = trim(args); args != "" {
+			out += "\n\n" + args
+		}
+		return out, nil
+	}
+	return input, nil
+}
+
+// SkillInvocation is an expanded skill, recognised for display.
+type SkillInvocation struct {
+	Name     string
+	Location string
+	Content  string
+	Message  string // what the person wrote behind it; "" for nothing
+}
+
+// ParseSkillInvocation recognises a text that ExpandSkill made.
+func ParseSkillInvocation(text string) (SkillInvocation, bool) {
+	m := regexp.MustCompile(`(?s)^<skill name="([^"]+)" location="([^"]+)">\n(.*?)\n</skill>(?:\n\n(.+))?$`).FindStringSubmatch(text)
+	if m == nil {
+		return SkillInvocation{}, false
+	}
+	return SkillInvocation{Name: m[1], Location: m[2], Content: m[3], Message: trim(m[4])}, true
+}

@@ -1,0 +1,375 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/regular"
+)
+
+// Template is a prompt with places for arguments, called as /name.
+type Template struct {
+	Name         string
+	Description  string
+	ArgumentHint string
+	Content      string
+	FilePath     string // absolute
+	Source       Source
+}
+
+// maxTemplateDescription bounds a description taken from the body, in UTF-16
+// units.
+const maxTemplateDescription = 60
+
+func loadTemplate(path string, source Source) (*Template, []Diagnostic) {
+	b, err := regular.ReadFile(path)
+	if err != nil {
+		return nil, []Diagnostic{{Type: Warning, Path: path, Message: cause(err).Error()}}
+	}
+	front, body, err := ParseFrontmatter(decode(b))
+	if err != nil {
+		return nil, []Diagnostic{{Type: Warning, Path: path, Message: err.Error()}}
+	}
+	source.Path = path
+	t := &Template{
+		Name:     strings.TrimSuffix(filepath.Base(path), ".md"),
+		Content:  body,
+		FilePath: path,
+		Source:   source,
+	}
+	t.Description, _ = front.text("description")
+	t.ArgumentHint, _ = front.text("argument-hint")
+	if t.Description == "" {
+		t.Description = firstLine(body)
+	}
+	return t, nil
+}
+
+// firstLine is the first line that is not blank, cut to a length.
+func firstLine(body string) string {
+	for line := range strings.SplitSeq(body, "\n") {
+		if trim(line) == "" {
+			continue
+		}
+		if jsonwire.UTF16Len(line) > maxTemplateDescription {
+			return cutUTF16(line, maxTemplateDescription) + "..."
+		}
+		return line
+	}
+	return ""
+}
+
+// cutUTF16 is the longest prefix of at most n UTF-16 units that splits no
+// character.
+func cutUTF16(s string, n int) string {
+	for i, r := range s {
+		if n--; r > 0xFFFF {
+			n--
+		}
+		if n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+type templateLoader struct {
+	templates  []Template
+	warnings   []Diagnostic
+	collisions []Diagnostic
+	unique     bool
+	byFile     map[string]bool
+}
+
+func (l *templateLoader) load(file string, source Source) {
+	if l.unique {
+		if real := canonical(file); l.byFile[real] {
+			return
+		} else if l.byFile == nil {
+			l.byFile = map[string]bool{real: true}
+		} else {
+			l.byFile[real] = true
+		}
+	}
+	t, problems := loadTemplate(file, source)
+	l.warnings = append(l.warnings, problems...)
+	if t == nil {
+		return
+	}
+	if l.unique {
+		for i := range l.templates {
+			if w := &l.templates[i]; w.Name == t.Name {
+				l.collisions = append(l.collisions, Diagnostic{
+					Type: Collision, Path: file, Message: fmt.Sprintf("name %q collision", "/"+t.Name),
+					Collision: &CollisionInfo{ResourceType: "prompt", Name: t.Name, WinnerPath: w.FilePath, LoserPath: file},
+				})
+				return
+			}
+		}
+	}
+	l.templates = append(l.templates, *t)
+}
+
+func (l *templateLoader) folder(dir string, source Source, keep func(file string) bool) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if strings.HasSuffix(e.Name(), ".md") && isFile(path) && (keep == nil || keep(path)) {
+			l.load(path, source)
+		}
+	}
+}
+
+// path loads what a person named; what is no folder and no Markdown file is
+// left out.
+func (l *templateLoader) path(path string, source Source, keep func(file string) bool) {
+	switch {
+	case isDir(path):
+		l.folder(path, source, keep)
+	case strings.HasSuffix(path, ".md") && isFile(path) && (keep == nil || keep(path)):
+		l.load(path, source)
+	}
+}
+
+func (l *templateLoader) result() ([]Template, []Diagnostic) {
+	return l.templates, append(l.warnings, l.collisions...)
+}
+
+// TemplateOptions say where prompt templates are looked for.
+type TemplateOptions struct {
+	Folders Folders
+	Trusted bool     // the project's trust
+	None    bool     // --no-prompt-templates: only Paths
+	Paths   []string // of --prompt-template
+	User    Entries  // the prompts list of the user's settings
+	Project Entries  // the prompts list of the project's settings
+	Found   []string // further paths, found by hooks
+}
+
+// LoadTemplates loads the templates of all locations, the project's before the
+// user's; the first of a name wins.
+func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
+	l := templateLoader{unique: true}
+	f := o.Folders
+	scope := func(e Entries, s Scope, dir string) {
+		source := Source{Source: "local", Scope: s, Origin: "top-level", BaseDir: e.Folder}
+		named := locationPatterns{list: e.List, folders: []string{e.Folder}}
+		for _, path := range entryPaths(e, f.Home) {
+			l.path(path, source, named.keeps)
+		}
+		if dir == "" {
+			return
+		}
+		owner := filepath.Dir(dir)
+		auto := locationPatterns{list: e.List, folders: []string{owner, e.Folder}}
+		l.folder(dir, Source{Source: "auto", Scope: s, Origin: "top-level", BaseDir: owner}, auto.keeps)
+	}
+	if !o.None {
+		if o.Trusted {
+			scope(o.Project, Project, f.Project("prompts"))
+		}
+		scope(o.User, User, filepath.Join(f.Agent, "prompts"))
+	}
+	for _, list := range [][]string{o.Paths, o.Found} {
+		for _, p := range list {
+			path := resolvePath(p, f.Cwd, f.Home)
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				l.warnings = append(l.warnings, Diagnostic{Type: Warning, Path: path, Message: "prompt template path does not exist"})
+				continue
+			}
+			l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"}, nil)
+		}
+	}
+	return l.result()
+}
+
+// DiscoverTemplates is the plain loader for hosts that have no settings and no
+// trust. It reports no missing paths and keeps templates of the same name.
+func DiscoverTemplates(f Folders, paths []string) ([]Template, []Diagnostic) {
+	var l templateLoader
+	l.folder(filepath.Join(f.Agent, "prompts"), Source{Source: "auto", Scope: User, Origin: "top-level", BaseDir: f.Agent}, nil)
+	if dir := f.Project("prompts"); dir != "" {
+		l.folder(dir, Source{Source: "auto", Scope: Project, Origin: "top-level", BaseDir: filepath.Dir(dir)}, nil)
+	}
+	for _, p := range paths {
+		l.path(resolvePath(p, f.Cwd, f.Home), Source{Source: "local", Scope: Temporary, Origin: "top-level"}, nil)
+	}
+	return l.result()
+}
+
+// ExpandTemplate replaces /name args by the template of that name; a text that
+// names none stays as it is.
+func ExpandTemplate(input string, templates []Template) string {
+	rest, ok := strings.CutPrefix(input, "/")
+	if !ok {
+		return input
+	}
+	name, args := rest, ""
+	if i := strings.IndexFunc(rest, isSpace); i >= 0 {
+		name, args = rest[:i], rest[i:]
+	}
+	for i := range templates {
+		if templates[i].Name == name {
+			return Substitute(templates[i].Content, ParseArguments(args))
+		}
+	}
+	return input
+}
+
+// ParseArguments splits a text into arguments at white space. A quote at the
+// start of an argument holds white space together up to its partner; inside it,
+// a backslash before the same quote stands for the quote. A quote without a
+// partner is a plain character.
+func ParseArguments(text string) []string {
+	args := []string{}
+	rest := strings.TrimLeftFunc(text, isSpace)
+	for rest != "" {
+		arg := ""
+		if q := rest[0]; q == '"' || q == '\'' {
+			if inner, after, ok := quoted(rest[1:], q); ok {
+				arg, rest = inner, after
+			}
+		}
+		end := strings.IndexFunc(rest, isSpace)
+		if end < 0 {
+			end = len(rest)
+		}
+		args = append(args, arg+rest[:end])
+		rest = strings.TrimLeftFunc(rest[end:], isSpace)
+	}
+	return args
+}
+
+// quoted reads up to the closing quote.
+func quoted(s string, quote byte) (inner, after string, ok bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && s[i+1] == quote:
+			i++
+			b.WriteByte(quote)
+		case s[i] == quote:
+			return b.String(), s[i+1:], true
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return "", "", false
+}
+
+// Substitute fills the places of a template in one pass; what it puts in is not
+// looked at again.
+func Substitute(content string, args []string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(content, "$")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		value, size := place(after, args)
+		if size == 0 {
+			b.WriteByte('$')
+		}
+		b.WriteString(value)
+		content = after[size:]
+	}
+}
+
+// place reads what stands behind a dollar sign and how long it is; 0 when it is
+// no place.
+func place(s string, args []string) (value string, size int) {
+	const all = "ARGUMENTS"
+	switch {
+	case s == "":
+		return "", 0
+	case s[0] == '@':
+		return strings.Join(args, " "), 1
+	case strings.HasPrefix(s, all):
+		return strings.Join(args, " "), len(all)
+	case s[0] == '{':
+		end := strings.IndexByte(s, '}')
+		if end < 0 {
+			return "", 0
+		}
+		value, ok := bracedPlace(s[1:end], args)
+		if !ok {
+			return "", 0
+		}
+		return value, end + 1
+	}
+	n := digits(s)
+	if n == 0 {
+		return "", 0
+	}
+	return argument(args, s[:n]), n
+}
+
+func bracedPlace(s string, args []string) (value string, ok bool) {
+	name, rest, found := strings.Cut(s, ":")
+	if !found {
+		return "", false
+	}
+	fallback, hasFallback := strings.CutPrefix(rest, "-")
+	switch {
+	case name == "@" || name == "ARGUMENTS":
+		value = strings.Join(args, " ")
+	case name != "" && digits(name) == len(name):
+		value = argument(args, name)
+	default:
+		return "", false
+	}
+	if hasFallback {
+		if value == "" {
+			value = fallback
+		}
+		return value, true
+	}
+	if name != "@" {
+		return "", false
+	}
+	from, count, limited := strings.Cut(rest, ":")
+	if from == "" || digits(from) != len(from) || limited && (count == "" || digits(count) != len(count)) {
+		return "", false
+	}
+	list := args[min(max(number(from)-1, 0), len(args)):]
+	if limited {
+		list = list[:min(number(count), len(list))]
+	}
+	return strings.Join(list, " "), true
+}
+
+// argument is argument n, counted from 1; "" when there is none.
+func argument(args []string, n string) string {
+	if i := number(n); i >= 1 && i <= len(args) {
+		return args[i-1]
+	}
+	return ""
+}
+
+func digits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// number reads digits; too many are a number beyond all arguments.
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 1 << 30
+	}
+	return n
+}

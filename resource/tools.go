@@ -1,0 +1,162 @@
+package resource
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// DefaultTools are the tools of a session for which nothing else was said.
+func DefaultTools() []string { return []string{"read", "bash", "edit", "write"} }
+
+// ToolSelection says which tools a session gets.
+type ToolSelection struct {
+	Builtin []string // names of all built-in tools
+	Others  []string // names of tools of extensions and MCP servers, active unless something says otherwise
+
+	Allow     []string // entries of --tools; nil when the flag is absent
+	Exclude   []string // names and patterns of --exclude-tools
+	NoTools   bool     // --no-tools: none at all
+	NoBuiltin bool     // --no-builtin-tools
+	Default   []string // entries of the defaultTools setting; nil when unset
+}
+
+// SelectionError says that entries of --tools contradict each other.
+type SelectionError struct {
+	Entry string // the offending entry; "" for the mix of kinds
+}
+
+func (e *SelectionError) Error() string {
+	if e.Entry != "" {
+		return "--tools: +name and -name entries take exact tool names, not patterns: " + e.Entry
+	}
+	return "--tools: tool names cannot be mixed with +name or -name entries"
+}
+
+// SelectTools names the tools of a session, in the order in which they are
+// declared. Plain names and * patterns are an allowlist, which leaves MCP tools
+// alone unless it names some itself; a list of only +name and -name changes the
+// default selection. Unknown names are ignored. Exclusions come last.
+func SelectTools(s ToolSelection) ([]string, error) {
+	kind, err := entryKind(s.Allow)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(s.Builtin, s.Others)
+	standard := slices.Concat(s.defaults(), s.Others)
+	var chosen []string
+	switch {
+	case s.NoTools:
+	case s.Allow == nil:
+		chosen = standard
+	case kind == modifierEntries:
+		chosen = modify(standard, s.Allow)
+	default:
+		chosen = allow(all, s.Allow)
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(chosen, func(name string) bool {
+		drop := seen[name] || !slices.Contains(all, name) ||
+			s.NoBuiltin && slices.Contains(s.Builtin, name) && !named(s.Allow, name) ||
+			slices.ContainsFunc(s.Exclude, func(p string) bool { return matchTool(p, name) })
+		seen[name] = true
+		return drop
+	}), nil
+}
+
+// defaults is the selection among the built-in tools without flags. A setting
+// that makes no sense counts as unset, as settings of a wrong kind do.
+func (s ToolSelection) defaults() []string {
+	kind, err := entryKind(s.Default)
+	switch {
+	case s.Default == nil || err != nil:
+		return DefaultTools()
+	case kind == modifierEntries:
+		return modify(DefaultTools(), s.Default)
+	}
+	return allow(s.Builtin, s.Default)
+}
+
+type entries int
+
+const (
+	plainEntries entries = iota
+	modifierEntries
+)
+
+func entryKind(list []string) (entries, error) {
+	modifiers := 0
+	for _, e := range list {
+		if !isModifier(e) {
+			continue
+		}
+		modifiers++
+		if strings.Contains(e, "*") {
+			return 0, &SelectionError{Entry: e}
+		}
+	}
+	switch {
+	case modifiers == 0:
+		return plainEntries, nil
+	case modifiers == len(list):
+		return modifierEntries, nil
+	}
+	return 0, &SelectionError{}
+}
+
+func isModifier(entry string) bool {
+	return strings.HasPrefix(entry, "+") || strings.HasPrefix(entry, "-")
+}
+
+// modify adds and removes single tools.
+func modify(base, list []string) []string {
+	out := slices.Clone(base)
+	for _, e := range list {
+		name := e[1:]
+		at := slices.Index(out, name)
+		switch {
+		case e[0] == '+' && at < 0:
+			out = append(out, name)
+		case e[0] == '-' && at >= 0:
+			out = slices.Delete(out, at, at+1)
+		}
+	}
+	return out
+}
+
+// allow keeps what the entries name, in the order of the entries.
+func allow(all, list []string) []string {
+	mcp := slices.ContainsFunc(list, func(e string) bool { return strings.HasPrefix(e, mcpPrefix) })
+	var out []string
+	for _, e := range list {
+		for _, name := range all {
+			if matchTool(e, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	if !mcp {
+		for _, name := range all {
+			if strings.HasPrefix(name, mcpPrefix) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+const mcpPrefix = "mcp__"
+
+func named(list []string, name string) bool {
+	return slices.Contains(list, name) || slices.Contains(list, "+"+name)
+}
+
+func matchTool(pattern, name string) bool {
+	if !strings.Contains(pattern, "*") {
+		return pattern == name
+	}
+	// Only the star is special in tool patterns.
+	escaped := strings.NewReplacer(`\`, `\\`, "?", `\?`, "[", `\[`).Replace(pattern)
+	ok, err := path.Match(escaped, name)
+	return err == nil && ok
+}

@@ -1,0 +1,136 @@
+package resource
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/regular"
+)
+
+// NeedsTrust reports whether the project has resources that are used only when
+// the person trusts it: settings, servers, extensions, skills, templates, themes
+// or a system prompt of its own. Context files are not among them.
+func NeedsTrust(f Folders) bool {
+	for _, name := range []string{"settings.json", "mcp.json", "extensions", "skills", "prompts", "themes", "SYSTEM.md", "APPEND_SYSTEM.md"} {
+		if f.Project(name) != "" {
+			return true
+		}
+	}
+	for _, dir := range ancestors(f.Cwd) {
+		skills := filepath.Join(dir, ".agents", "skills")
+		if isDir(skills) && !f.ownAgents(skills) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownAgents reports whether a folder of skills is the user's own.
+func (f Folders) ownAgents(skills string) bool {
+	return f.Home != "" && canonical(skills) == canonical(filepath.Join(f.Home, ".agents", "skills"))
+}
+
+// TrustStore is trust.json: which folders a person trusts, with all below them.
+type TrustStore struct{ decisions map[string]bool }
+
+// TrustError says that trust.json cannot be used.
+type TrustError struct {
+	Path  string
+	Cause error
+}
+
+func (e *TrustError) Error() string {
+	return fmt.Sprintf("Invalid trust file %s: %v; correct or remove it", e.Path, e.Cause)
+}
+
+func (e *TrustError) Unwrap() error { return e.Cause }
+
+// ReadTrust reads trust.json of an agent folder; a missing file decides nothing.
+// A malformed one is an error: it must not turn into an answer.
+func ReadTrust(agentFolder string) (*TrustStore, error) {
+	path := filepath.Join(agentFolder, "trust.json")
+	s := &TrustStore{decisions: map[string]bool{}}
+	b, err := regular.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, &TrustError{Path: path, Cause: cause(err)}
+	}
+	b = bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
+	if err := jsonwire.Check(b); err != nil {
+		return nil, &TrustError{Path: path, Cause: err}
+	}
+	var r jsonwire.Reader
+	r.Reset(b)
+	if r.Kind() != '{' {
+		return nil, &TrustError{Path: path, Cause: errors.New("not a JSON object")}
+	}
+	for r.Object(); r.More(); {
+		dir := string(r.Key())
+		switch r.Kind() {
+		case 't', 'f':
+			s.decisions[dir] = r.Bool()
+		case 'n':
+			r.Skip()
+			delete(s.decisions, dir)
+		default:
+			return nil, &TrustError{Path: path, Cause: fmt.Errorf("%q has neither true nor false", dir)}
+		}
+	}
+	return s, nil
+}
+
+// Decision is what was decided for the nearest folder at or above dir; known is
+// false when nothing was.
+func (s *TrustStore) Decision(dir string) (trusted, known bool) {
+	if s == nil {
+		return false, false
+	}
+	for _, d := range ancestors(canonical(dir)) {
+		if t, ok := s.decisions[d]; ok {
+			return t, true
+		}
+	}
+	return false, false
+}
+
+// TrustQuery is what decides whether a project is trusted.
+type TrustQuery struct {
+	Needed  bool        // from NeedsTrust
+	Flag    *bool       // --approve or --no-approve; nil for neither
+	Asked   *bool       // what an extension answered; nil for none
+	Store   *TrustStore // nil for none
+	Dir     string      // the working folder
+	Default string      // the defaultProjectTrust setting: always, never or ask
+	// Ask asks the person; nil when nobody can be asked, which means no.
+	Ask func() bool
+}
+
+// Trusted decides. A project with nothing to protect is trusted.
+func (q TrustQuery) Trusted() bool {
+	if q.Flag != nil {
+		return *q.Flag
+	}
+	if !q.Needed {
+		return true
+	}
+	if q.Asked != nil {
+		return *q.Asked
+	}
+	if trusted, known := q.Store.Decision(q.Dir); known {
+		return trusted
+	}
+	switch strings.ToLower(q.Default) {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return q.Ask != nil && q.Ask()
+}
