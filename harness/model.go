@@ -1,0 +1,101 @@
+package harness
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/session"
+)
+
+// Model is the model in force.
+func (h *Harness) Model() *llm.Model {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.model
+}
+
+// ThinkingLevel is the level in force.
+func (h *Harness) ThinkingLevel() llm.ThinkingLevel {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.level
+}
+
+// Tools lists the tools in force.
+func (h *Harness) Tools() []*agent.Tool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.tools)
+}
+
+// SetModel changes the model from the next turn on, clamps the thinking level
+// to it, and records both in the session. After an error the model is the old
+// one.
+func (h *Harness) SetModel(m *llm.Model) error {
+	const op = "set model"
+	if m == nil {
+		return &Error{KindInvalidArgument, op, errors.New("no model given")}
+	}
+	var level llm.ThinkingLevel
+	err := h.commit(op, &session.ModelChangeEntry{Provider: m.Provider, ModelID: m.ID}, func() {
+		h.model = m
+		level = m.ClampLevel(h.level)
+	})
+	if err != nil {
+		return err
+	}
+	return h.setLevel(op, level)
+}
+
+// SetThinkingLevel changes the level from the next turn on, clamped to what the
+// model supports, and records it in the session.
+func (h *Harness) SetThinkingLevel(l llm.ThinkingLevel) error {
+	return h.setLevel("set thinking level", h.Model().ClampLevel(l))
+}
+
+func (h *Harness) setLevel(op string, level llm.ThinkingLevel) error {
+	if h.ThinkingLevel() == level {
+		return nil
+	}
+	return h.commit(op, &session.ThinkingLevelEntry{Level: level}, func() {
+		h.level = level
+		h.post(Event{Event: agent.Event{Type: ThinkingLevelChanged}, Level: string(level)})
+	})
+}
+
+// SetTools changes the tools from the next turn on. The change is declared to
+// the model in the transcript.
+func (h *Harness) SetTools(tools []*agent.Tool) error {
+	if err := checkTools("set tools", tools); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tools = slices.Clone(tools)
+	return nil
+}
+
+// SetName gives the session a name for lists, on one line; an empty one takes
+// the name away. A name says nothing to the model and is written at once.
+func (h *Harness) SetName(name string) error {
+	const op = "set name"
+	h.saving.Lock()
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	var err error
+	if closed {
+		err = closedError(op)
+	} else if _, e := h.sess.SetName(name); e != nil {
+		err = &Error{KindSession, op, e}
+	} else {
+		h.mu.Lock()
+		h.post(Event{Event: agent.Event{Type: SessionInfoChanged}, Name: h.sess.Name()})
+		h.mu.Unlock()
+	}
+	h.saving.Unlock()
+	h.deliver()
+	return err
+}

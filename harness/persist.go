@@ -1,0 +1,225 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/session"
+)
+
+// recordStart records model and thinking level where the branch has others, or
+// none.
+func (h *Harness) recordStart() error {
+	c := h.sess.Context()
+	if c.Model == nil || c.Model.Provider != h.model.Provider || c.Model.ID != h.model.ID {
+		if _, err := h.sess.Append(&session.ModelChangeEntry{Provider: h.model.Provider, ModelID: h.model.ID}); err != nil {
+			return err
+		}
+	}
+	if !c.LevelRecorded || c.ThinkingLevel != h.level {
+		_, err := h.sess.Append(&session.ThinkingLevelEntry{Level: h.level})
+		return err
+	}
+	return nil
+}
+
+// AppendMessage adds a message to the conversation without a request: the
+// outcome of a person's own shell command (*session.BashExecution), a note of
+// the host (*session.Custom, which listeners see as message_start and
+// message_end). During a run it is added when the turn ends, a shell command
+// when the run does.
+func (h *Harness) AppendMessage(m agent.Message) error {
+	const op = "append message"
+	if err := checkMessages(op, []agent.Message{m}); err != nil {
+		return err
+	}
+	return h.commit(op, &session.MessageEntry{Message: m}, nil)
+}
+
+// commit records data now, or while a run is active when its turn is over: an
+// entry between a call and its result would split what belongs together. done
+// is called with h.mu held once data is sure to be recorded.
+func (h *Harness) commit(op string, data session.Data, done func()) error {
+	err := h.commitNow(op, data, done)
+	h.deliver()
+	return err
+}
+
+func (h *Harness) commitNow(op string, data session.Data, done func()) error {
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return closedError(op)
+	}
+	if h.run != nil {
+		if e, ok := data.(*session.MessageEntry); ok && e.Message.Role() == session.RoleBashExecution {
+			h.runWrites = append(h.runWrites, data)
+		} else {
+			h.turnWrites = append(h.turnWrites, data)
+		}
+	} else {
+		// No run begins without h.saving. Others need not wait for the disk.
+		h.mu.Unlock()
+		err := h.flush(&h.turnWrites, &h.runWrites)
+		if err == nil {
+			_, err = h.sess.Append(data)
+		}
+		h.mu.Lock()
+		if err != nil {
+			return &Error{KindSession, op, err}
+		}
+		h.announce(data)
+	}
+	if done != nil {
+		done()
+	}
+	return nil
+}
+
+// announce tells listeners of a message that was added outside a run; h.mu is
+// held.
+func (h *Harness) announce(data session.Data) {
+	e, ok := data.(*session.MessageEntry)
+	if !ok || e.Message.Role() != session.RoleCustom {
+		return
+	}
+	h.post(Event{Event: agent.Event{Type: agent.MessageStart, Message: e.Message}})
+	h.post(Event{Event: agent.Event{Type: agent.MessageEnd, Message: e.Message}})
+}
+
+// flush writes what could not be written before and then lists of writes that
+// waited, in order. One that fails stays, with those behind it, for the next
+// flush, unless the session refuses it for good. h.saving is held.
+func (h *Harness) flush(lists ...*[]session.Data) error {
+	for {
+		h.mu.Lock()
+		if len(h.unsaved) == 0 {
+			h.mu.Unlock()
+			break
+		}
+		m := h.unsaved[0]
+		h.mu.Unlock()
+		if _, err := h.sess.AppendMessage(m); err != nil {
+			return err
+		}
+		h.mu.Lock()
+		h.unsaved = h.unsaved[1:]
+		h.mu.Unlock()
+	}
+	for _, list := range lists {
+		for {
+			h.mu.Lock()
+			if len(*list) == 0 {
+				h.mu.Unlock()
+				break
+			}
+			data := (*list)[0]
+			h.mu.Unlock()
+			_, err := h.sess.Append(data)
+			if err != nil && !isRefused(err) {
+				return err
+			}
+			h.mu.Lock()
+			*list = (*list)[1:]
+			if err == nil {
+				h.announce(data)
+			}
+			h.mu.Unlock()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// endTurn does the writes that waited for the end of the turn.
+func (h *Harness) endTurn(op string) error {
+	h.saving.Lock()
+	err := h.flush(&h.turnWrites)
+	h.saving.Unlock()
+	h.deliver()
+	if err != nil {
+		return &Error{KindSession, op, err}
+	}
+	return nil
+}
+
+// save appends a message of the run to the session. One that cannot be written
+// is kept in memory, and so is what follows it, so that the order stays.
+func (h *Harness) save(m agent.Message) (*session.Entry, error) {
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	err := h.flush()
+	var e *session.Entry
+	if err == nil {
+		e, err = h.sess.AppendMessage(m)
+	}
+	if err != nil && !isRefused(err) {
+		h.mu.Lock()
+		h.unsaved = append(h.unsaved, m)
+		h.mu.Unlock()
+	}
+	return e, err
+}
+
+// omit hides an entry from the context with an edit.
+func (h *Harness) omit(op, target string) (*session.Entry, error) {
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	e, err := h.sess.Append(&session.ContextEditEntry{TargetID: target})
+	if err != nil {
+		return nil, &Error{KindSession, op, err}
+	}
+	return e, nil
+}
+
+// checkMessages refuses what a conversation cannot take from outside.
+func checkMessages(op string, messages []agent.Message) error {
+	for _, m := range messages {
+		v := reflect.ValueOf(m)
+		var why error
+		switch {
+		case m == nil || v.Kind() == reflect.Pointer && v.IsNil():
+			why = errors.New("a message is nil")
+		case v.Kind() != reflect.Pointer:
+			why = fmt.Errorf("a message must be a pointer, not a %T", m)
+		case m.Role() == session.RoleBranchSummary, m.Role() == session.RoleCompactionSummary:
+			why = errors.New("summaries are made by the session")
+		}
+		if why != nil {
+			return &Error{KindInvalidArgument, op, why}
+		}
+	}
+	return nil
+}
+
+// checkTools refuses tools that a model could not call.
+func checkTools(op string, tools []*agent.Tool) error {
+	names := map[string]bool{}
+	for _, t := range tools {
+		var why error
+		switch {
+		case t == nil || t.Name == "" || t.Execute == nil:
+			why = errors.New("a tool needs a name and an Execute function")
+		case names[t.Name]:
+			why = fmt.Errorf("two tools are called %q", t.Name)
+		}
+		if why != nil {
+			return &Error{KindInvalidArgument, op, why}
+		}
+		names[t.Name] = true
+	}
+	return nil
+}
+
+// asUser is m where it is a user message, which may come from a queue.
+func asUser(m agent.Message) *llm.User {
+	u, _ := m.(*llm.User)
+	return u
+}
