@@ -1,0 +1,415 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/auth"
+	"github.com/pinch-agent/pinch/env"
+	"github.com/pinch-agent/pinch/harness"
+	"github.com/pinch-agent/pinch/internal/demo"
+	"github.com/pinch-agent/pinch/internal/settings"
+	"github.com/pinch-agent/pinch/internal/version"
+	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/llm/anthropic"
+	"github.com/pinch-agent/pinch/llm/catalog"
+	"github.com/pinch-agent/pinch/llm/completions"
+	"github.com/pinch-agent/pinch/resource"
+	"github.com/pinch-agent/pinch/session"
+	"github.com/pinch-agent/pinch/tool"
+)
+
+// running is everything that a run of prompts needs, put together.
+type running struct {
+	harness *harness.Harness
+	env     env.ExecutionEnv
+	read    *agent.Tool
+	catalog *catalog.Catalog
+	demo    *demo.Server // nil unless the model is scripted
+}
+
+// close ends the run and lets go of the session.
+func (r *running) close() {
+	// What was said is in the session already; closing cannot lose it.
+	_ = r.harness.Close()
+	_ = r.env.Cleanup(context.Background())
+	if r.demo != nil {
+		r.demo.Close()
+	}
+}
+
+// checkKey refuses a model without credentials before anything is sent.
+func (r *running) checkKey() error {
+	m := r.harness.Model()
+	if r.catalog.HasCredentials(m.Provider) {
+		return nil
+	}
+	if err := r.catalog.StoredProblem(m.Provider); err != nil {
+		return fmt.Errorf("No API key found for %s: %w", m.Ref(), err)
+	}
+	p, _ := r.catalog.Provider(m.Provider)
+	how := "give --api-key, or set apiKey for it in models.json, and the variables that it names"
+	if len(p.Env) > 0 {
+		how = "set " + strings.Join(p.Env, " or ") + ", give --api-key, or store a key in auth.json"
+	}
+	return fmt.Errorf("No API key found for %s: %s", m.Ref(), how)
+}
+
+// workspace is what a working folder says about a run.
+type workspace struct {
+	folders  resource.Folders
+	settings *settings.Settings
+	trusted  bool
+}
+
+// openWorkspace reads the settings of a folder and decides whether its own
+// resources count.
+func (p *program) openWorkspace(a *Args, cwd string) (*workspace, error) {
+	w := &workspace{folders: resource.Locate(p.getenv, p.home, cwd)}
+	user := settings.Read(filepath.Join(w.folders.Agent, "settings.json"))
+	trust := resource.TrustQuery{
+		Needed:  resource.NeedsTrust(w.folders),
+		Flag:    a.Approve,
+		Dir:     cwd,
+		Default: settings.Merge(user, nil).DefaultProjectTrust(),
+	}
+	if trust.Needed && trust.Flag == nil {
+		// A store that cannot be read matters only where it decides.
+		store, err := resource.ReadTrust(w.folders.Agent)
+		if err != nil {
+			return nil, err
+		}
+		trust.Store = store
+	}
+	w.trusted = trust.Trusted()
+	files := []*settings.File{user}
+	var project *settings.File
+	if w.trusted {
+		project = settings.Read(w.folders.Project("settings.json"))
+		files = append(files, project)
+	}
+	for _, f := range files {
+		if f.Err != nil {
+			p.warn("%s (correct or remove it; it counts as empty)", sentence(f.Err))
+		}
+	}
+	w.settings = settings.Merge(user, project)
+	return w, nil
+}
+
+// sessionDirSetting is the sessionDir setting, which counts before it is known
+// whether the project is trusted.
+func (p *program) sessionDirSetting() (agentFolder, dir string) {
+	f := resource.Locate(p.getenv, p.home, p.cwd)
+	s := settings.Merge(settings.Read(filepath.Join(f.Agent, "settings.json")), settings.Read(f.Project("settings.json")))
+	return f.Agent, s.SessionDir()
+}
+
+// wireFormats are those that this program speaks.
+func (p *program) wireFormats() *llm.Registry {
+	return llm.NewRegistry(
+		anthropic.New(anthropic.Config{Version: version.Version, Getenv: p.getenv}),
+		completions.New(completions.Config{Version: version.Version, Getenv: p.getenv}),
+	)
+}
+
+// catalogFor makes the catalogue of models; apis limits it to those wire
+// formats, nil to none.
+func (p *program) catalogFor(apis []string) *catalog.Catalog {
+	agentFolder := resource.AgentFolder(p.getenv, p.home)
+	return catalog.New(catalog.Options{
+		ModelsFile: filepath.Join(agentFolder, "models.json"),
+		Store:      auth.OpenStore(filepath.Join(agentFolder, "auth.json"), auth.StoreOptions{}),
+		APIs:       apis,
+	})
+}
+
+// startCatalog makes the catalogue of models that this program can talk to, and
+// the registry of wire formats behind it. A models.json that cannot be used is
+// reported.
+func (p *program) startCatalog() (*catalog.Catalog, *llm.Registry) {
+	registry := p.wireFormats()
+	c := p.catalogFor(registry.IDs())
+	if err := c.Problem(); err != nil {
+		p.warn("%s (correct or remove it; built-in models work all the same)", sentence(err))
+	}
+	return c, registry
+}
+
+// assemble opens the session, chooses the model and puts the harness together.
+func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error) {
+	if err := checkModelOptions(a); err != nil {
+		return nil, err
+	}
+	if len(a.Extensions) > 0 {
+		p.warn("This version loads no extensions: %s left out", strings.Join(a.Extensions, ", "))
+	}
+	c, registry := p.startCatalog()
+	addDemo(c, a.Provider, a.Model)
+	asked, err := p.resolveAsked(c, a)
+	if err != nil {
+		return nil, err
+	}
+	agentFolder, sessionDir := p.sessionDirSetting()
+	sess, cwd, err := p.openSession(ctx, a, p.repository(a, agentFolder, sessionDir))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			sess.Close()
+		}
+	}()
+	w, err := p.openWorkspace(a, cwd)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := p.chooseModel(c, a, w.settings, sess, asked)
+	if err != nil {
+		return nil, err
+	}
+	if a.APIKey != "" {
+		c.SetKey(chosen.model.Provider, auth.NewSecret(a.APIKey))
+	}
+	if a.Name != "" {
+		if _, err := sess.SetName(a.Name); err != nil {
+			return nil, err
+		}
+	}
+	r := &running{catalog: c}
+	if chosen.model.Provider == demoProvider {
+		if r.demo, err = serveDemo(p, chosen.model.ID); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				r.demo.Close()
+			}
+		}()
+	}
+	local := p.localEnv(c, w)
+	r.env = local
+	tools, err := p.tools(a, w, local, r, sess)
+	if err != nil {
+		return nil, err
+	}
+	request, err := requestOptions(w.settings)
+	if err != nil {
+		return nil, err
+	}
+	o := harness.Options{
+		Model:         chosen.model,
+		ThinkingLevel: chosen.level,
+		Stream:        registry.Stream,
+		Session:       sess,
+		Tools:         tools,
+		Credentials:   r.credentials,
+		Request:       request,
+		SteeringMode:  harness.QueueMode(w.settings.SteeringMode()),
+		FollowUpMode:  harness.QueueMode(w.settings.FollowUpMode()),
+		Retry:         retryOptions(w.settings.Retry()),
+		KeepCutShort:  !w.settings.CompactionEnabled(),
+	}
+	if w.settings.ImagesBlocked() {
+		o.ToLLM = new(session.ImageBlocker).ToLLM
+	}
+	if err := p.loadResources(a, w, &o); err != nil {
+		return nil, err
+	}
+	if r.harness, err = harness.New(o); err != nil {
+		return nil, plain(err)
+	}
+	return r, nil
+}
+
+// credentials finds what a request needs.
+func (r *running) credentials(ctx context.Context, m *llm.Model) (harness.Credentials, error) {
+	if r.demo != nil && m.Provider == demoProvider {
+		return harness.Credentials{Key: r.demo.Key, BaseURL: r.demo.URL}, nil
+	}
+	access, err := r.catalog.Auth(ctx, m)
+	if err != nil {
+		return harness.Credentials{}, err
+	}
+	return harness.Credentials{
+		Key: access.Key.Reveal(), Headers: access.Headers, BaseURL: access.BaseURL, Env: access.Env,
+	}, nil
+}
+
+// localEnv is this machine as the tools see it. Commands learn that an agent
+// runs them, and not the keys of its models.
+func (p *program) localEnv(c *catalog.Catalog, w *workspace) *env.Local {
+	return &env.Local{
+		Hide:    c.SecretNames(),
+		Dir:     w.folders.Cwd,
+		Home:    p.home,
+		Shell:   w.settings.ShellPath(),
+		Environ: append(os.Environ(), "AI_AGENT=pinch", "PINCH_CODING_AGENT=true", "PI_CODING_AGENT=true"),
+	}
+}
+
+// tools makes the built-in tools that the arguments and settings select.
+func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *session.Session) ([]*agent.Tool, error) {
+	model := func() *llm.Model {
+		if r.harness == nil {
+			return nil
+		}
+		return r.harness.Model()
+	}
+	var queue tool.FileQueue
+	r.read = tool.Read(tool.ReadOptions{Env: e, Model: model, KeepImageSize: !w.settings.ImagesAutoResize()})
+	all := []*agent.Tool{
+		r.read,
+		tool.Bash(tool.BashOptions{Env: e, Prefix: w.settings.ShellCommandPrefix(), Session: func() tool.SessionVars {
+			v := tool.SessionVars{ID: sess.ID(), File: sess.File()}
+			if m := model(); m != nil {
+				v.Provider, v.Model, v.ReasoningLevel = m.Provider, m.ID, r.harness.ThinkingLevel()
+			}
+			return v
+		}}),
+		tool.Edit(tool.EditOptions{Env: e, Queue: &queue}),
+		tool.Write(tool.WriteOptions{Env: e, Queue: &queue}),
+	}
+	var known []string
+	for _, t := range all {
+		known = append(known, t.Name)
+	}
+	names, err := resource.SelectTools(resource.ToolSelection{
+		Builtin:   known,
+		Allow:     a.Tools,
+		Exclude:   a.ExcludeTools,
+		NoTools:   a.NoTools,
+		NoBuiltin: a.NoBuiltinTools,
+		Default:   w.settings.DefaultTools(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var chosen []*agent.Tool
+	for _, name := range names {
+		for _, t := range all {
+			if t.Name == name {
+				chosen = append(chosen, t)
+			}
+		}
+	}
+	return chosen, nil
+}
+
+// loadResources reads context files, skills, templates and prompt texts, and
+// gives the harness its system prompt and its expansion of inputs.
+func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error {
+	var problems []resource.Diagnostic
+	note := func(d []resource.Diagnostic) { problems = append(problems, d...) }
+	var files []resource.ContextFile
+	if !a.NoContextFiles {
+		var d []resource.Diagnostic
+		files, d = resource.ContextFiles(w.folders)
+		note(d)
+	}
+	entries := func(f *settings.File, key string) resource.Entries {
+		if f == nil || f.Path == "" {
+			return resource.Entries{}
+		}
+		return resource.Entries{Folder: f.Folder(), List: f.Strings(key)}
+	}
+	// A session may work elsewhere; what a person names is seen from here.
+	skillPaths, templatePaths := p.paths(a.Skills), p.paths(a.PromptTemplates)
+	skills, d := resource.LoadSkills(resource.SkillOptions{
+		Folders: w.folders, Trusted: w.trusted, None: a.NoSkills, Paths: skillPaths,
+		User: entries(w.settings.User, "skills"), Project: entries(w.settings.Project, "skills"),
+	})
+	note(d)
+	templates, d := resource.LoadTemplates(resource.TemplateOptions{
+		Folders: w.folders, Trusted: w.trusted, None: a.NoTemplates, Paths: templatePaths,
+		User: entries(w.settings.User, "prompts"), Project: entries(w.settings.Project, "prompts"),
+	})
+	note(d)
+	text, d := resource.LoadPromptText(w.folders, w.trusted, p.cwd, a.SystemPrompt, a.AppendSystemPrompt)
+	note(d)
+	// What is named on the command line was meant; the rest may be anybody's.
+	named := map[string]bool{}
+	for _, path := range slices.Concat(skillPaths, templatePaths) {
+		named[path] = true
+	}
+	for _, d := range problems {
+		if a.Verbose || named[d.Path] {
+			p.warn("%s: %s", d.Path, d.Message)
+		}
+	}
+	prompt := func(tools []*agent.Tool) ([]llm.Section, error) {
+		return resource.Prompt(resource.PromptOptions{
+			Cwd: w.folders.Cwd, AgentFolder: w.folders.Agent, Preamble: text.Preamble, Addendum: text.Addendum,
+			Tools: tools, ContextFiles: files, Skills: skills,
+		})
+	}
+	if _, err := prompt(o.Tools); err != nil {
+		return err
+	}
+	o.Sections = func(tools []*agent.Tool) []llm.Section {
+		sections, _ := prompt(tools) // fails only on names, which were checked above
+		return sections
+	}
+	o.Expand = func(input string) string {
+		expanded, err := resource.ExpandSkill(input, skills)
+		if err != nil {
+			p.warn("%s", sentence(err))
+			return input
+		}
+		return resource.ExpandTemplate(expanded, templates)
+	}
+	return nil
+}
+
+// requestOptions are the options of every request that settings name.
+func requestOptions(s *settings.Settings) (llm.Options, error) {
+	retry := s.Retry()
+	o := llm.Options{
+		Timeout:       retry.ProviderTimeout,
+		IdleTimeout:   orNone(s.HTTPIdleTimeout()),
+		MaxRetries:    retry.ProviderMaxRetries,
+		MaxRetryDelay: orNone(retry.ProviderMaxRetryDelay),
+	}
+	for level, tokens := range s.ThinkingBudgets() {
+		if o.ThinkingBudgets == nil {
+			o.ThinkingBudgets = map[llm.ThinkingLevel]int{}
+		}
+		o.ThinkingBudgets[llm.ThinkingLevel(level)] = tokens
+	}
+	if proxy := s.HTTPProxy(); proxy != "" {
+		address, err := url.Parse(proxy)
+		if err != nil || address.Host == "" {
+			return o, errors.New("The setting httpProxy is no address: write it like http://proxy.example.com:3128") // it may hold a password
+		}
+		o.Client = wire.NewClient(http.ProxyURL(address))
+	}
+	return o, nil
+}
+
+// orNone turns the settings' 0, which is "no bound", into the negative value
+// that says so to the engine.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+func retryOptions(r settings.Retry) harness.Retry {
+	return harness.Retry{
+		Disabled:   !r.Enabled || r.MaxRetries == 0,
+		MaxRetries: r.MaxRetries,
+		BaseDelay:  max(r.BaseDelay, 1), // 0 is the engine's "by default"
+		MaxDelay:   max(r.MaxAgentDelay, 1),
+	}
+}

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/llm/catalog"
+)
+
+// listModels prints the models that are set up as a table, those that match
+// search when it is not empty.
+func listModels(out io.Writer, models []*llm.Model, search string) error {
+	if len(models) == 0 {
+		_, err := fmt.Fprintln(out, "No models available. Set a provider's API key in its environment variable, or describe a provider in models.json.")
+		return err
+	}
+	if models = catalog.Search(models, search); len(models) == 0 {
+		_, err := fmt.Fprintf(out, "No models matching \"%s\"\n", search)
+		return err
+	}
+	_, err := fmt.Fprint(out, catalog.Table(models))
+	return err
+}

@@ -1,0 +1,128 @@
+// Package cli is the command line of pinch: it reads the arguments, finds
+// folders, settings, models and sessions, and hands over to a mode.
+package cli
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+
+	"github.com/pinch-agent/pinch/internal/cli/print"
+	"github.com/pinch-agent/pinch/internal/version"
+)
+
+//go:embed help.txt
+var help string
+
+// program is one start of pinch: what it was given by the system.
+type program struct {
+	in     *os.File
+	out    io.Writer
+	errs   io.Writer
+	getenv func(string) string
+	cwd    string // absolute
+	home   string // "" for none
+
+	inTerminal, outTerminal, errTerminal bool
+}
+
+// Main runs pinch with the words behind its name and returns the exit status.
+func Main(words []string) int {
+	if len(words) > 0 {
+		if command := commandOf(words[0]); command != nil {
+			return start(func(ctx context.Context, p *program) error { return command(ctx, p, words[1:]) })
+		}
+	}
+	a := Parse(words)
+	for _, d := range a.Diagnostics {
+		fmt.Fprintln(os.Stderr, print.OneLine(d.String()))
+	}
+	// Help and version answer before anything else is touched.
+	switch {
+	case a.Failed():
+		return 1
+	case a.Version:
+		return say(version.Version + "\n")
+	case a.Help:
+		return say(help)
+	}
+	return start(func(ctx context.Context, p *program) error { return p.run(ctx, a) })
+}
+
+// say writes text and returns the exit status.
+func say(text string) int {
+	if _, err := os.Stdout.WriteString(text); err != nil {
+		fmt.Fprintln(os.Stderr, "Error: "+sentence(err))
+		return 1
+	}
+	return 0
+}
+
+// exitError ends the program with a status when everything has been said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// start runs body under signals and turns its error into words and a status.
+func start(body func(ctx context.Context, p *program) error) int {
+	ctx, signals := watchSignals()
+	defer signals.stop()
+	p := &program{in: os.Stdin, out: os.Stdout, errs: os.Stderr, getenv: os.Getenv}
+	p.inTerminal, p.outTerminal, p.errTerminal = isTerminal(os.Stdin), isTerminal(os.Stdout), isTerminal(os.Stderr)
+	var err error
+	if p.cwd, err = os.Getwd(); err != nil {
+		err = fmt.Errorf("The current folder cannot be found (%w): change to one that exists", err)
+	} else {
+		p.home = homeFolder(p.cwd)
+		err = body(ctx, p)
+	}
+	if status := signals.status(); status != 0 {
+		return status
+	}
+	var exit exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return int(exit)
+	}
+	fmt.Fprintln(os.Stderr, "Error: "+sentence(err))
+	return 1
+}
+
+// homeFolder is the user's home: $HOME, else what the system's list of users
+// says, as services start programs without the variable; "" for none.
+func homeFolder(cwd string) string {
+	home, err := os.UserHomeDir()
+	if err != nil || home == "" {
+		u, err := user.Current()
+		if err != nil || !filepath.IsAbs(u.HomeDir) {
+			return ""
+		}
+		return u.HomeDir
+	}
+	if !filepath.IsAbs(home) {
+		return filepath.Join(cwd, home)
+	}
+	return home
+}
+
+// sentence is an error as one line.
+func sentence(err error) string { return print.OneLine(err.Error()) }
+
+// variable reads PINCH_name, else PI_name.
+func (p *program) variable(name string) string {
+	if v := p.getenv("PINCH_" + name); v != "" {
+		return v
+	}
+	return p.getenv("PI_" + name)
+}
+
+func (p *program) warn(format string, args ...any) {
+	fmt.Fprintln(p.errs, print.OneLine("Warning: "+fmt.Sprintf(format, args...)))
+}

@@ -1,0 +1,158 @@
+package print
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/llm"
+)
+
+// Explain says in one line why an answer failed and what a person can do.
+func Explain(m *llm.Assistant, window int) string {
+	text := OneLine(m.ErrorMessage)
+	if text == "" {
+		text = "the model failed without a reason"
+	}
+	said := plainly(m.Provider, text)
+	if advice := advise(m, text, window); advice != "" {
+		said = strings.TrimRight(said, ". ") + ". " + advice
+	}
+	return "Error: " + said
+}
+
+// maxQuote is how much of what a service says is shown, in bytes. The session
+// has more.
+const maxQuote = 500
+
+// plainly puts what a service sends into words: a refusal, which is a status
+// with the body of the response, or an error object.
+func plainly(provider, text string) string {
+	if strings.HasPrefix(text, "Server requested ") {
+		// The refusal stands behind the sentence on the delay.
+		if i := strings.Index(text, "). "); i >= 0 {
+			return text[:i+3] + plainly(provider, text[i+3:])
+		}
+	}
+	status := leadingStatus(text)
+	if status == "" {
+		return cut(message(text))
+	}
+	body := strings.TrimSpace(strings.TrimPrefix(text[len(status):], ":"))
+	if body == "" || body == "status code (no body)" {
+		body = "no reason given"
+	}
+	return provider + " answers " + status + ": " + cut(message(body))
+}
+
+// message is the sentence in what a service sends: that of an error object, the
+// title of a page, else the text itself.
+func message(text string) string {
+	if strings.HasPrefix(text, "{") {
+		for _, path := range [][]string{{"error", "message"}, {"message"}, {"error"}, {"detail"}} {
+			v := jsontext.Value(text)
+			for _, name := range path {
+				v = jsonwire.Get(v, name)
+			}
+			if s, ok := jsonwire.StringValue(v); ok {
+				if s = OneLine(s); s != "" {
+					return s
+				}
+			}
+		}
+	}
+	lower := strings.ToLower(text)
+	if !strings.HasPrefix(lower, "<!doctype html") && !strings.HasPrefix(lower, "<html") {
+		return text
+	}
+	if len(lower) == len(text) { // so that positions fit
+		if _, after, ok := strings.Cut(lower, "<title>"); ok {
+			from := len(text) - len(after)
+			if n := strings.Index(after, "</title>"); n > 0 {
+				return "a web page, " + strings.TrimSpace(text[from:from+n])
+			}
+		}
+	}
+	return "a web page"
+}
+
+func cut(s string) string {
+	if len(s) <= maxQuote {
+		return s
+	}
+	n := maxQuote
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func advise(m *llm.Assistant, text string, window int) string {
+	lower := strings.ToLower(text)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(lower, w) {
+				return true
+			}
+		}
+		return false
+	}
+	status := leadingStatus(lower)
+	switch {
+	case m.StopReason == llm.StopAborted:
+		return ""
+	case llm.IsContextOverflow(m, window):
+		return "The conversation is too long for " + m.Model + ": start a new session, or take a model with a larger window (--model)."
+	case status == "401" || status == "403" || has("no api key", "authentication_error", "invalid api key", "unauthorized"):
+		return "Check the key of " + m.Provider + ": its environment variable, auth.json, models.json or --api-key."
+	case status == "402" || has("insufficient_quota", "quota exceeded", "billing", "available balance"):
+		return "Check the account of " + m.Provider + ", or take another model (--model)."
+	case status == "404" || has("not_found_error", "model not found"):
+		return "Check the model id and the provider's address; --list-models shows what is set up."
+	case status == "429" || has("rate limit", "too many requests"):
+		return "Wait a while and go on with -c, or take another model (--model)."
+	case has("proxyconnect"):
+		return "Check the proxy that HTTPS_PROXY or HTTP_PROXY names."
+	case has("certificate", "does not speak tls"):
+		return "Check baseUrl of " + m.Provider + " in models.json, and the certificates that this system trusts."
+	case has("connection refused", "no such host", "network is unreachable", "econnrefused", "enotfound"):
+		return "Check the network and the provider's address in models.json."
+	case strings.HasPrefix(status, "2"):
+		return "Check baseUrl and api of " + m.Provider + " in models.json: they have to name a service that streams its answers."
+	case strings.HasPrefix(status, "3"):
+		return "Check baseUrl of " + m.Provider + " in models.json: the service has another address."
+	case llm.IsRetryable(m) || strings.HasPrefix(status, "5"):
+		return "Try again in a while: -c goes on with this session."
+	case status != "":
+		return "The provider refused the request: change what it names, or take another model (--model)."
+	case m.StopReason == llm.StopError && !has("models.json", " --", " -c "):
+		return "Try again with -c, which goes on with this session, or take another model (--model)."
+	}
+	return ""
+}
+
+// leadingStatus is the HTTP status that an error text begins with, "" for none.
+func leadingStatus(text string) string {
+	if len(text) < 3 || strings.Trim(text[:3], "0123456789") != "" {
+		return ""
+	}
+	if len(text) > 3 && text[3] >= '0' && text[3] <= '9' {
+		return ""
+	}
+	return text[:3]
+}
+
+// OneLine is text as one line that does nothing to a terminal but being shown:
+// other people's words, such as names of files and answers of services, may hold
+// sequences that move the cursor or turn the direction of writing.
+func OneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.Join(strings.Fields(s), " "))
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pinch-agent/pinch/harness"
+	"github.com/pinch-agent/pinch/internal/cli/jsonmode"
+	"github.com/pinch-agent/pinch/internal/cli/opening"
+	"github.com/pinch-agent/pinch/internal/cli/print"
+)
+
+// chooseMode is the mode of a start: rpc and json by --mode; else one shot when
+// -p is given or a stream is no terminal; "" for the interactive mode.
+func chooseMode(a *Args, inTerminal, outTerminal bool) Mode {
+	switch {
+	case a.Mode == ModeRPC || a.Mode == ModeJSON:
+		return a.Mode
+	case a.Print || !inTerminal || !outTerminal:
+		return ModeText
+	}
+	return ""
+}
+
+// run does what a command line without a command word asks for.
+func (p *program) run(ctx context.Context, a *Args) error {
+	if len(a.Unknown) > 0 {
+		f := a.Unknown[0]
+		o := lookup("--" + f.Name)
+		switch {
+		case o == nil || f.Value == nil:
+			return fmt.Errorf("Unknown option: --%s", f.Name)
+		case o.takes == nothing:
+			return fmt.Errorf("%s takes no value", o.long)
+		}
+		return fmt.Errorf("The value of %s is a word of its own: %s VALUE", o.long, o.long) // it may be a key
+	}
+	if a.ListModels != nil {
+		c, _ := p.startCatalog()
+		return listModels(p.out, c.Available(), *a.ListModels)
+	}
+	if a.Export != "" {
+		path := p.path(a.Export)
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("File not found: %s", path)
+		}
+		return errors.New("This version of pinch writes no pages of sessions; the session file itself is JSON lines")
+	}
+	p.offerImport()
+	mode := chooseMode(a, p.inTerminal, p.outTerminal)
+	switch mode {
+	case ModeRPC:
+		return errors.New("This version of pinch has no RPC mode; --mode json writes the events of a run")
+	case "":
+		return errors.New("The interactive mode is not part of this version: pinch -p answers a prompt, pinch --mode json streams events, pinch demo shows a run")
+	}
+	stdin, err := p.readInput(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := p.assemble(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	files, err := opening.Files{Env: r.env, Read: r.read}.Load(ctx, p.files(a.Files))
+	if err != nil {
+		return err
+	}
+	prompts := opening.Prompts(stdin, files, a.Messages)
+	if len(prompts) > 0 {
+		if err := r.checkKey(); err != nil {
+			return err
+		}
+	}
+	if mode == ModeJSON {
+		return plain(jsonmode.Run(ctx, r.harness, prompts, p.out))
+	}
+	if status := print.Run(ctx, r.harness, prompts, p.out, p.errs); status != 0 {
+		return exitError(status)
+	}
+	return nil
+}
+
+// files makes the names of @files absolute: they are seen from here, wherever
+// the session works. An empty name stays empty.
+func (p *program) files(names []string) []string {
+	var out []string
+	for _, name := range names {
+		if name != "" {
+			name = p.path(name)
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// plain is an error of the harness without the name of the operation, which
+// says nothing to a person.
+func plain(err error) error {
+	if e, ok := errors.AsType[*harness.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// readInput is what is piped in, "" when the input is a terminal. It stops
+// waiting when ctx ends.
+func (p *program) readInput(ctx context.Context) (string, error) {
+	if p.inTerminal {
+		return "", nil
+	}
+	type input struct {
+		b   []byte
+		err error
+	}
+	got := make(chan input, 1)
+	go func() {
+		b, err := io.ReadAll(p.in)
+		got <- input{b, err}
+	}()
+	select {
+	case in := <-got:
+		// A closed descriptor is how some programs start others without input.
+		if in.err != nil && !errors.Is(in.err, os.ErrClosed) && len(in.b) > 0 {
+			return "", fmt.Errorf("Standard input could not be read: %w", in.err)
+		}
+		return strings.ToValidUTF8(string(in.b), "\uFFFD"), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// offerImport points a person who comes from pi to the import, once there is
+// nothing of pinch's own.
+func (p *program) offerImport() {
+	if !p.errTerminal || p.home == "" || p.getenv("PINCH_AGENT_DIR") != "" || p.getenv("PI_CODING_AGENT_DIR") != "" {
+		return
+	}
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(p.home, name))
+		return err == nil
+	}
+	if !exists(".pinch") && exists(".pi") {
+		fmt.Fprintln(p.errs, "Found ~/.pi: \"pinch import pi\" takes over its settings, keys, models and sessions (--link shares them).")
+	}
+}
