@@ -20,30 +20,10 @@ type declared struct {
 func (d *declared) replay(messages []Message) {
 	for _, m := range messages[d.n:] {
 		if s, ok := m.(*llm.System); ok {
-			d.tools = applyTools(d.tools, s)
+			d.tools = llm.PatchTools(d.tools, s)
 		}
 	}
 	d.n = len(messages)
-}
-
-// applyTools is the loadout after s: removals first; a name that is declared
-// again keeps its place.
-func applyTools(tools []llm.Tool, s *llm.System) []llm.Tool {
-	if len(s.ToolsAdded) == 0 && len(s.ToolsRemoved) == 0 {
-		return tools
-	}
-	out := slices.Clone(tools)
-	for _, name := range s.ToolsRemoved {
-		out = slices.DeleteFunc(out, func(t llm.Tool) bool { return t.Name == name })
-	}
-	for _, t := range s.ToolsAdded {
-		if i := indexTool(out, t.Name); i >= 0 {
-			out[i] = t
-		} else {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 func indexTool(tools []llm.Tool, name string) int {
@@ -60,7 +40,7 @@ func (r *run) declare(pending []Message) []Message {
 	for i, m := range pending {
 		if s, ok := m.(*llm.System); ok {
 			before, last = after, i
-			after = applyTools(after, s)
+			after = llm.PatchTools(slices.Clone(after), s) // before keeps its own
 		}
 	}
 	if added, removed := toolChange(after, r.tools); len(added) == 0 && len(removed) == 0 {

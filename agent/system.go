@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/pinch-agent/pinch/llm"
@@ -23,19 +22,8 @@ func fold(messages []Message) *llm.System {
 		if text := contentText(s.Content); text != "" {
 			texts = append(texts, text)
 		}
-		for _, section := range s.Sections {
-			at := slices.IndexFunc(out.Sections, func(o llm.Section) bool { return o.Name == section.Name })
-			switch {
-			case section.Removed && at >= 0:
-				out.Sections = slices.Delete(out.Sections, at, at+1)
-			case section.Removed:
-			case at >= 0:
-				out.Sections[at] = section
-			default:
-				out.Sections = append(out.Sections, section)
-			}
-		}
-		out.ToolsAdded = applyTools(out.ToolsAdded, s)
+		out.Sections = llm.PatchSections(out.Sections, s.Sections)
+		out.ToolsAdded = llm.PatchTools(out.ToolsAdded, s)
 	}
 	if out != nil {
 		out.Content = llm.Plain(strings.Join(texts, "\n\n"))

@@ -137,23 +137,6 @@ func RenderPrompt(sections []llm.Section) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// DiffSections is the patch that leads from previous to current sections: those
-// that are new or changed, then those removed; nil when nothing changed.
-func DiffSections(previous, current []llm.Section) []llm.Section {
-	var patch []llm.Section
-	for _, s := range current {
-		if i := indexSection(previous, s.Name); i < 0 || previous[i].Text != s.Text {
-			patch = append(patch, s)
-		}
-	}
-	for _, s := range previous {
-		if indexSection(current, s.Name) < 0 {
-			patch = append(patch, llm.Section{Name: s.Name, Removed: true})
-		}
-	}
-	return patch
-}
-
 func indexSection(list []llm.Section, name string) int {
 	return slices.IndexFunc(list, func(s llm.Section) bool { return s.Name == name })
 }

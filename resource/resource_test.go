@@ -127,7 +127,7 @@ func TestPromptIsStable(t *testing.T) {
 	text := RenderPrompt(first)
 	for range 20 {
 		again, _ := Prompt(o)
-		if RenderPrompt(again) != text || DiffSections(first, again) != nil {
+		if RenderPrompt(again) != text || llm.DiffSections(first, again) != nil {
 			t.Fatal("the same options give another prompt")
 		}
 	}

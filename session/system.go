@@ -1,7 +1,6 @@
 package session
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/pinch-agent/pinch/agent"
@@ -25,29 +24,8 @@ func FoldSystem(messages []agent.Message) *llm.System {
 		if text := contentText(sys.Content, "\n"); text != "" {
 			texts = append(texts, text)
 		}
-		for _, s := range sys.Sections {
-			at := slices.IndexFunc(out.Sections, func(o llm.Section) bool { return o.Name == s.Name })
-			switch {
-			case s.Removed && at >= 0:
-				out.Sections = slices.Delete(out.Sections, at, at+1)
-			case s.Removed:
-			case at >= 0:
-				out.Sections[at].Text = s.Text
-			default:
-				out.Sections = append(out.Sections, s)
-			}
-		}
-		for _, name := range sys.ToolsRemoved {
-			out.ToolsAdded = slices.DeleteFunc(out.ToolsAdded, func(t llm.Tool) bool { return t.Name == name })
-		}
-		for _, t := range sys.ToolsAdded {
-			at := slices.IndexFunc(out.ToolsAdded, func(o llm.Tool) bool { return o.Name == t.Name })
-			if at >= 0 {
-				out.ToolsAdded[at] = t
-			} else {
-				out.ToolsAdded = append(out.ToolsAdded, t)
-			}
-		}
+		out.Sections = llm.PatchSections(out.Sections, sys.Sections)
+		out.ToolsAdded = llm.PatchTools(out.ToolsAdded, sys)
 	}
 	if out != nil {
 		out.Content = llm.Plain(strings.Join(texts, "\n\n"))

@@ -377,7 +377,7 @@ func (c resourceCase) checkRow(o outcome, row resourceRow, root string) {
 		}
 	case "sectionDiff":
 		var got map[string]*string
-		for _, s := range resource.DiffSections(row.Previous, row.Current) {
+		for _, s := range llm.DiffSections(row.Previous, row.Current) {
 			if got == nil {
 				got = map[string]*string{}
 			}

@@ -51,7 +51,7 @@ func AppendString[S ~string | ~[]byte](dst []byte, s S) []byte {
 			continue
 		}
 		dst = append(dst, s[start:i]...)
-		if u := surrogateAt(s, i); u != 0 {
+		if u := SurrogateAt(s, i); u != 0 {
 			dst = append(dst, '\\', 'u', hexDigits[u>>12], hexDigits[u>>8&15], hexDigits[u>>4&15], hexDigits[u&15])
 			i += 3
 		} else {
@@ -111,8 +111,8 @@ func runeLen[S ~string | ~[]byte](s S, i int) int {
 	return 0
 }
 
-// surrogateAt is the surrogate whose three-byte form stands at i, else 0.
-func surrogateAt[S ~string | ~[]byte](s S, i int) rune {
+// SurrogateAt is the surrogate whose three-byte form stands at i, else 0.
+func SurrogateAt[S ~string | ~[]byte](s S, i int) rune {
 	if i+2 < len(s) && s[i] == 0xED && s[i+1] >= 0xA0 && s[i+1] <= 0xBF && s[i+2]&0xC0 == 0x80 {
 		return 0xD000 | rune(s[i+1]&0x3F)<<6 | rune(s[i+2]&0x3F)
 	}
@@ -126,7 +126,7 @@ func HasSurrogate(s string) bool {
 		if n < 0 {
 			return false
 		}
-		if i += n; surrogateAt(s, i) != 0 {
+		if i += n; SurrogateAt(s, i) != 0 {
 			return true
 		}
 	}
@@ -141,7 +141,7 @@ func DropSurrogates(s string) string {
 	}
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); {
-		u := surrogateAt(s, i)
+		u := SurrogateAt(s, i)
 		if u == 0 {
 			out = append(out, s[i])
 			i++
@@ -149,7 +149,7 @@ func DropSurrogates(s string) string {
 		}
 		i += 3
 		if u < 0xDC00 {
-			if lo := surrogateAt(s, i); lo >= 0xDC00 {
+			if lo := SurrogateAt(s, i); lo >= 0xDC00 {
 				out = utf8.AppendRune(out, 0x10000+(u-0xD800)<<10+(lo-0xDC00))
 				i += 3
 			}
@@ -165,7 +165,7 @@ func appendRune(dst []byte, u rune) []byte {
 		return utf8.AppendRune(dst, u)
 	}
 	if n := len(dst); u >= 0xDC00 && n >= 3 {
-		if hi := surrogateAt(dst, n-3); hi != 0 && hi < 0xDC00 {
+		if hi := SurrogateAt(dst, n-3); hi != 0 && hi < 0xDC00 {
 			return utf8.AppendRune(dst[:n-3], 0x10000+(hi-0xD800)<<10+(u-0xDC00))
 		}
 	}
@@ -258,7 +258,7 @@ func ToValidUTF8(s string) string {
 	}
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); {
-		if surrogateAt(s, i) != 0 {
+		if SurrogateAt(s, i) != 0 {
 			out = append(out, "\uFFFD"...)
 			i += 3
 			continue

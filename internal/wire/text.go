@@ -3,6 +3,8 @@ package wire
 import (
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // Text is text that grows by pieces. Each Append returns its piece as a view of
@@ -23,8 +25,8 @@ func (t *Text) Append(p []byte) string {
 	from := len(t.buf)
 	if t.held && len(p) > 0 {
 		t.held = false
-		if lo := surrogate(p); lo >= 0xDC00 {
-			hi := surrogate(t.half[:])
+		if lo := jsonwire.SurrogateAt(p, 0); lo >= 0xDC00 {
+			hi := jsonwire.SurrogateAt(t.half[:], 0)
 			t.buf = utf8.AppendRune(t.buf, 0x10000+(hi-0xD800)<<10+(lo-0xDC00))
 			p = p[3:]
 		} else {
@@ -32,7 +34,7 @@ func (t *Text) Append(p []byte) string {
 		}
 	}
 	if n := len(p) - 3; n >= 0 && p[n] == 0xED {
-		if hi := surrogate(p[n:]); hi != 0 && hi < 0xDC00 {
+		if hi := jsonwire.SurrogateAt(p, n); hi != 0 && hi < 0xDC00 {
 			t.half, t.held = [3]byte(p[n:]), true
 			p = p[:n]
 		}
@@ -63,12 +65,4 @@ func (t *Text) Prefix(n int) string { return t.view(0, n) }
 
 func (t *Text) view(from, to int) string {
 	return unsafe.String(unsafe.SliceData(t.buf[from:to]), to-from)
-}
-
-// surrogate is the surrogate whose three-byte form p begins with, else 0.
-func surrogate(p []byte) rune {
-	if len(p) >= 3 && p[0] == 0xED && p[1] >= 0xA0 && p[1] <= 0xBF && p[2]&0xC0 == 0x80 {
-		return 0xD000 | rune(p[1]&0x3F)<<6 | rune(p[2]&0x3F)
-	}
-	return 0
 }

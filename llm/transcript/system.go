@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
@@ -64,18 +63,7 @@ func collapse(messages []llm.Message, tools []llm.Tool) *llm.System {
 			out = &llm.System{Timestamp: s.Timestamp, ToolsAdded: tools}
 		}
 		text.add(contentText(s.Content))
-		for _, sec := range s.Sections {
-			i := slices.IndexFunc(out.Sections, func(have llm.Section) bool { return have.Name == sec.Name })
-			switch {
-			case sec.Removed && i >= 0:
-				out.Sections = slices.Delete(out.Sections, i, i+1)
-			case sec.Removed:
-			case i >= 0:
-				out.Sections[i] = sec
-			default:
-				out.Sections = append(out.Sections, sec)
-			}
-		}
+		out.Sections = llm.PatchSections(out.Sections, s.Sections)
 	}
 	if out != nil {
 		out.Content = llm.Plain(strings.Join(text, blankLine))

@@ -1,8 +1,6 @@
 package transcript
 
 import (
-	"slices"
-
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -27,21 +25,7 @@ func CurrentTools(messages []llm.Message) []llm.Tool {
 	var tools []llm.Tool
 	for _, m := range messages {
 		if s, ok := m.(*llm.System); ok {
-			tools = applyTools(tools, s)
-		}
-	}
-	return tools
-}
-
-func applyTools(tools []llm.Tool, s *llm.System) []llm.Tool {
-	if len(s.ToolsRemoved) > 0 {
-		tools = slices.DeleteFunc(tools, func(t llm.Tool) bool { return slices.Contains(s.ToolsRemoved, t.Name) })
-	}
-	for _, t := range s.ToolsAdded {
-		if i := slices.IndexFunc(tools, func(have llm.Tool) bool { return have.Name == t.Name }); i >= 0 {
-			tools[i] = t
-		} else {
-			tools = append(tools, t)
+			tools = llm.PatchTools(tools, s)
 		}
 	}
 	return tools
@@ -78,7 +62,7 @@ func SplitTools(messages []llm.Message, mode ToolMode) (tools []llm.Tool, folded
 	n = 0
 	for _, m := range messages {
 		if s, ok := m.(*llm.System); ok && n < folded {
-			tools = applyTools(tools, s)
+			tools = llm.PatchTools(tools, s)
 			n++
 		}
 	}
