@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -133,6 +134,14 @@ func failure(inner, outer context.Context, err error) error {
 		return fmt.Errorf("the certificate of the server is refused: %w", cert.Err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("the server does not speak TLS: %w", err)
+	}
+	var refused *ProxyError
+	if errors.As(err, &refused) && refused.Status < http.StatusInternalServerError {
+		return refused
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "proxyconnect" && refused == nil {
+		err = fmt.Errorf("the proxy cannot be used (is HTTPS_PROXY or the httpProxy setting right?): %w", op.Err)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		err = fmt.Errorf("connection closed by the server: %w", err)

@@ -65,32 +65,6 @@ func (h *Host) Env(o *llm.Options, name string) string {
 	return h.Getenv(name)
 }
 
-// NewClient makes the client that requests use by default. proxy chooses the
-// proxy of a request, as in http.Transport; by default the environment does
-// (http.ProxyFromEnvironment). The client asks for no compression, which would delay events, and
-// follows redirects only within the host, as keys go in headers that the
-// standard client would carry to any other.
-func NewClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:                 proxy,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   16,
-			IdleConnTimeout:       90 * time.Second,
-			TLSHandshakeTimeout:   15 * time.Second,
-			ExpectContinueTimeout: time.Second,
-			DisableCompression:    true,
-		},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			first := via[0].URL
-			if len(via) >= 10 || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
-				return http.ErrUseLastResponse
-			}
-			return nil
-		},
-	}
-}
-
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
