@@ -89,6 +89,20 @@ type Call struct {
 	AllResponses bool
 	// NoRetry makes one attempt whatever the options say.
 	NoRetry bool
+	// Retry decides on another attempt after one that failed, by the attempt's
+	// number from 0, while Options.MaxRetries allows one: whether to make it,
+	// after which delay, and whether the server asked for that delay. Nil for
+	// Retryable and RetryDelay.
+	Retry func(err error, attempt int) (d time.Duration, asked, again bool)
+}
+
+type callKey struct{}
+
+// CallOf is the call that an HTTP request of this context is an attempt of; nil
+// for requests that Send did not make, such as those for a token.
+func CallOf(ctx context.Context) *Call {
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
 }
 
 // Response is a successful answer whose body is still to be read.
@@ -124,10 +138,13 @@ func (h *Host) Send(ctx context.Context, c *Call, m *llm.Model, o *llm.Options) 
 		if err == nil {
 			return resp, nil
 		}
-		if errors.Is(err, ErrAborted) || attempt >= retries || !Retryable(err) {
+		if errors.Is(err, ErrAborted) || attempt >= retries {
 			return nil, err
 		}
-		d, asked := RetryDelay(err, attempt, h.Now(), h.Random)
+		d, asked, again := h.retry(c, err, attempt)
+		if !again {
+			return nil, err
+		}
 		limit := o.MaxRetryDelay
 		if limit == 0 {
 			limit = DefaultMaxRetryDelay
@@ -141,12 +158,23 @@ func (h *Host) Send(ctx context.Context, c *Call, m *llm.Model, o *llm.Options) 
 	}
 }
 
+func (h *Host) retry(c *Call, err error, attempt int) (d time.Duration, asked, again bool) {
+	if c.Retry != nil {
+		return c.Retry(err, attempt)
+	}
+	if !Retryable(err) {
+		return 0, false, false
+	}
+	d, asked = RetryDelay(err, attempt, h.Now(), h.Random)
+	return d, asked, true
+}
+
 func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Options) (*Response, error) {
 	method := c.Method
 	if method == "" {
 		method = http.MethodPost
 	}
-	inner, cancel := context.WithCancelCause(ctx)
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
 	req, err := http.NewRequestWithContext(inner, method, c.URL, bytes.NewReader(c.Body))
 	if err != nil {
 		cancel(nil)

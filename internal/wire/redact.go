@@ -42,6 +42,13 @@ func secrets(header http.Header, o *llm.Options) []string {
 	return out
 }
 
+// Secrets are the values of a request that no text may repeat: its key, and what
+// its header fields hold that carry credentials.
+func Secrets(header http.Header, o *llm.Options) []string { return secrets(header, o) }
+
+// Redact is text with the given values replaced.
+func Redact(text string, secrets []string) string { return redact(text, secrets) }
+
 // carriesSecret reports whether a header field of this name holds credentials.
 func carriesSecret(name string) bool {
 	name = strings.ToLower(name)
