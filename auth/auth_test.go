@@ -17,7 +17,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(childMain())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestResolve(t *testing.T) {
 	env := Env{
@@ -86,6 +91,22 @@ func TestRunCommand(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	time.Sleep(1200*time.Millisecond - time.Since(start))
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("a child outlived the command")
+	}
+}
+
+// What a command leaves running when it ends by itself ends with it.
+func TestCommandLeavesNothingRunning(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("processes have no groups there")
+	}
+	mark := filepath.Join(t.TempDir(), "mark")
+	out, err := RunCommand(t.Context(), fmt.Sprintf("(sleep 0.5; echo late > '%s') >/dev/null & echo key", mark))
+	if out != "key\n" || err != nil {
+		t.Errorf("got %q, %v", out, err)
+	}
+	time.Sleep(800 * time.Millisecond)
 	if _, err := os.Stat(mark); err == nil {
 		t.Error("a child outlived the command")
 	}
@@ -170,27 +191,14 @@ func TestStoreWrites(t *testing.T) {
 	if err := s.Set(t.Context(), "b", &OAuth{Access: NewSecret("acc"), Refresh: NewSecret("ref"), Expires: time.UnixMilli(5), Raw: []byte(`{"type":"oauth","accountId":"id"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	want := `{
-  "other": {
-    "type": "new-kind",
-    "x": [
-      1,
-      2
-    ]
-  },
-  "a": {
-    "type": "api_key",
-    "key": "new",
-    "note": "keep"
-  },
+	want := `{"other":{"type":"new-kind","x":[1, 2]},"a":{"type":"api_key","key":"new","note":"keep"},
   "b": {
     "type": "oauth",
     "access": "acc",
     "refresh": "ref",
     "expires": 5,
     "accountId": "id"
-  }
-}`
+  }}`
 	if b, _ := os.ReadFile(s.Path()); string(b) != want {
 		t.Errorf("got %s", b)
 	}
@@ -255,39 +263,6 @@ func TestStoreKeepsLastGood(t *testing.T) {
 	os.WriteFile(s.Path(), []byte(`{"a":{"type":"api_key","key":"repaired"}}`), 0o600)
 	if c, err := s.Get("a"); err != nil || c.(*APIKey).Key.Reveal() != "repaired" || s.Problem() != nil {
 		t.Error(c, err, s.Problem())
-	}
-}
-
-func TestLock(t *testing.T) {
-	s := newStore(t, "{}")
-	lockDir := s.Path() + ".lock"
-	os.Mkdir(lockDir, 0o700)
-	s.now = func() time.Time { return time.Now() }
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
-	defer cancel()
-	if err := s.Set(ctx, "a", &APIKey{}); err == nil {
-		t.Error("a held lock was ignored")
-	}
-	s.now = func() time.Time { return time.Now().Add(time.Minute) }
-	if err := s.Set(t.Context(), "a", &APIKey{}); err != nil {
-		t.Errorf("a stale lock blocks: %v", err)
-	}
-}
-
-// A stale lock that cannot be moved away is waited for like any other.
-func TestLockThatStays(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "auth.json.lock")
-	aside := fmt.Sprintf("%s.stale-%d", dir, os.Getpid())
-	for _, d := range []string{dir, filepath.Join(aside, "full")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	later := func() time.Time { return time.Now().Add(2 * lockStale) }
-	if _, err := lock(ctx, dir, later); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
 	}
 }
 

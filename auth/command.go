@@ -22,7 +22,8 @@ type Runner func(ctx context.Context, command string) (stdout string, err error)
 
 // RunCommand runs a command in the system's shell with the environment of the
 // process and without input. After CommandTimeout, or when ctx ends, it is
-// killed with all its children.
+// killed with everything it started; what it leaves running when it ends by
+// itself is killed too, where processes have groups.
 func RunCommand(ctx context.Context, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, CommandTimeout)
 	defer cancel()
@@ -32,6 +33,7 @@ func RunCommand(ctx context.Context, command string) (string, error) {
 	// A child that left the group may hold the pipe open; it is not waited for.
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
+	killRest(cmd)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return "", fmt.Errorf("no answer within %v: %w", CommandTimeout, context.DeadlineExceeded)

@@ -2,8 +2,8 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 )
 
 // Source tells where a credential came from.
@@ -39,12 +39,23 @@ type Credentials struct {
 	Variable string            // the variable that held the key, with Environment
 	Env      map[string]string // variables that go with a stored key
 	OAuth    *OAuth            // with StoredOAuth
+	// Warning is what a person should hear although the credentials can be used:
+	// a token that could not be renewed yet, or whose renewal is not stored.
+	Warning error
 }
 
 // Find looks for the credentials of a provider. Source is None when there are
 // none. A stored credential owns its provider: when it cannot be used that is an
 // error, and the environment is not asked.
 func Find(ctx context.Context, q Query) (Credentials, error) {
+	found, err := find(ctx, q)
+	if _, gone := errors.AsType[*NoSignInError](err); gone && ctx.Err() == nil {
+		return find(ctx, q) // the person signed out, or stored a key, meanwhile
+	}
+	return found, err
+}
+
+func find(ctx context.Context, q Query) (Credentials, error) {
 	if !q.Runtime.IsEmpty() {
 		return Credentials{Source: Runtime, Key: q.Runtime}, nil
 	}
@@ -56,16 +67,20 @@ func Find(ctx context.Context, q Query) (Credentials, error) {
 		}
 		switch c := c.(type) {
 		case *APIKey:
+			if c.Keychain != "" {
+				key, err := q.Store.keychainKey(ctx, c.Keychain)
+				if err != nil {
+					return Credentials{}, err
+				}
+				return Credentials{Source: Stored, Key: key, Env: c.Env}, nil
+			}
 			key, err := ResolveFor(ctx, what, c.Key.Reveal(), q.Env.With(c.Env), q.Store.run)
 			if err != nil {
 				return Credentials{}, err
 			}
 			return Credentials{Source: Stored, Key: NewSecret(key), Env: c.Env}, nil
 		case *OAuth:
-			if !c.Expires.After(q.Store.now()) {
-				return Credentials{}, &ExpiredError{Provider: q.Provider, At: c.Expires}
-			}
-			return Credentials{Source: StoredOAuth, Key: c.Access, OAuth: c}, nil
+			return q.Store.Token(ctx, q.Provider, MinLife)
 		case *UnknownCredential:
 			return Credentials{}, fmt.Errorf("auth: the stored credential of provider %q has the unknown type %q", q.Provider, c.Type)
 		}
@@ -95,7 +110,7 @@ func Look(q Query) Source {
 		c, _ := q.Store.Get(q.Provider)
 		switch c := c.(type) {
 		case *APIKey:
-			if resolvable(c.Key.Reveal(), q.Env.With(c.Env)) {
+			if c.Keychain != "" || resolvable(c.Key.Reveal(), q.Env.With(c.Env)) {
 				return Stored
 			}
 			return None
@@ -127,15 +142,4 @@ func resolvable(value string, env Env) bool {
 	}
 	text, err := expand(value, env)
 	return err == nil && text != ""
-}
-
-// ExpiredError says that a stored token has expired.
-type ExpiredError struct {
-	Provider string
-	At       time.Time
-}
-
-func (e *ExpiredError) Error() string {
-	return fmt.Sprintf("The sign-in for provider %q expired at %s; sign in again or set an API key",
-		e.Provider, e.At.UTC().Format(time.RFC3339))
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,72 +17,70 @@ import (
 	"github.com/pinch-agent/pinch/internal/regular"
 )
 
-// Credential is one entry of the store: an *APIKey, an *OAuth or, kept but not
-// used, an *UnknownCredential.
-type Credential interface{ credential() }
-
-// APIKey is a stored key.
-type APIKey struct {
-	Key Secret            // a value: literal, template or command
-	Env map[string]string // variables that go with the key, such as an account id
-}
-
-// OAuth is a stored sign-in.
-type OAuth struct {
-	Access  Secret
-	Refresh Secret
-	Expires time.Time
-	// Raw is the whole entry as stored, with what a provider added. It holds
-	// the tokens: do not print it.
-	Raw jsontext.Value
-}
-
-// UnknownCredential is an entry of a type that this version does not know.
-type UnknownCredential struct{ Type string }
-
-func (*APIKey) credential()            {}
-func (*OAuth) credential()             {}
-func (*UnknownCredential) credential() {}
-
-// Store is the file of credentials, auth.json. It is read when first needed and
-// again when it changes, so that a sign-in in another process counts. When the
-// file breaks, the last good content stays in use and Problem tells. Safe for
-// concurrent use.
+// Store is the file of credentials, auth.json, and the one that writes it. It is
+// read when first needed and again when it changes, so that a sign-in in another
+// process counts. When the file breaks, the last good content stays in use and
+// Problem tells. Safe for concurrent use, by several processes too.
 type Store struct {
-	path string
-	run  Runner
-	now  func() time.Time
+	path     string
+	run      Runner
+	now      func() time.Time
+	elapsed  func() time.Duration // by a clock that nobody sets
+	renew    RefreshFunc
+	keychain Keychain
+	stale    time.Duration
+
+	turn chan struct{} // held by the goroutine that has, or waits for, the file's lock
 
 	mu      sync.Mutex
 	seen    fileState
 	loaded  bool
 	entries []entry
 	problem error
+	tokens  map[string]*tokenState // by provider
+	keys    map[string]Secret      // of the keychain, by item
 }
 
 // StoreOptions are the options of OpenStore. The zero value works.
 type StoreOptions struct {
 	Run Runner           // for commands of stored keys; each runs once. Nil for RunCommand
 	Now func() time.Time // nil for time.Now
+	// Refresh renews OAuth tokens. With nil none is renewed, and one that has
+	// expired cannot be used.
+	Refresh RefreshFunc
+	// Keychain is the system's keychain, for keys that are kept there. With nil
+	// such a key cannot be used.
+	Keychain Keychain
+	// LockStale is how old the lock of the file must be to count as left behind
+	// by a process that died: 0 for 30 s, which all programs that share the file
+	// have to agree on. Tests set it.
+	LockStale time.Duration
 }
 
-type entry struct {
-	provider string
-	raw      jsontext.Value
-}
+// RefreshFunc renews the OAuth sign-in of a provider: it gives the credential
+// that takes the place of c, with what c has beside the tokens. It must not
+// change c. ctx ends after RefreshTimeout, never with the request that asked. An
+// error that wraps ErrSignInEnded says that trying again is of no use.
+type RefreshFunc func(ctx context.Context, provider string, c *OAuth) (*OAuth, error)
 
-// fileState tells versions of a file apart.
-type fileState struct {
-	exists  bool
-	size    int64
-	changed time.Time
-}
+// ErrSignInEnded is what a RefreshFunc wraps when the issuer refused the refresh
+// token for good (invalid_grant): it was revoked, used twice, or is too old. All
+// other errors count as trouble that may pass.
+var ErrSignInEnded = errors.New("the sign-in is no longer valid")
 
 // OpenStore makes the store of a file, which need not exist. It reads nothing yet.
 func OpenStore(path string, o StoreOptions) *Store {
-	s := &Store{path: path, run: Remember(o.Run), now: o.Now}
+	s := &Store{
+		path: path, run: Remember(o.Run), now: o.Now, renew: o.Refresh, keychain: o.Keychain, stale: o.LockStale,
+		turn: make(chan struct{}, 1), tokens: map[string]*tokenState{}, keys: map[string]Secret{},
+	}
+	start := time.Now()
+	s.elapsed = func() time.Duration { return time.Since(start) }
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.stale <= 0 {
+		s.stale = lockStale
 	}
 	return s
 }
@@ -90,7 +89,8 @@ func OpenStore(path string, o StoreOptions) *Store {
 func (s *Store) Path() string { return s.path }
 
 // Get is the credential of a provider, nil when there is none. It fails only
-// when the file cannot be read and never could.
+// when the file cannot be read and never could. A token is given as it is, even
+// when it has expired: see Token.
 func (s *Store) Get(provider string) (Credential, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,12 +98,15 @@ func (s *Store) Get(provider string) (Credential, error) {
 	if !s.loaded {
 		return nil, s.problem
 	}
-	for i := range s.entries {
-		if s.entries[i].provider == provider {
-			return parseCredential(s.entries[i].raw), nil
-		}
+	i := indexOf(s.entries, provider)
+	if i < 0 {
+		return nil, nil
 	}
-	return nil, nil
+	c := parseCredential(s.entries[i].raw)
+	if o, ok := c.(*OAuth); ok {
+		return s.newest(provider, o), nil
+	}
+	return c, nil
 }
 
 // Providers lists the providers that have an entry, in the order of the file.
@@ -126,6 +129,29 @@ func (s *Store) Problem() error {
 	return s.problem
 }
 
+// Exposure is an *ExposedError when other users of the machine may read the
+// file, nil otherwise. The next write makes it private.
+func (s *Store) Exposure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refresh()
+	if s.seen.exposed == 0 {
+		return nil
+	}
+	return &ExposedError{Path: s.path, Mode: s.seen.exposed}
+}
+
+// ExposedError says that users beside its owner may read the file of
+// credentials.
+type ExposedError struct {
+	Path string
+	Mode fs.FileMode // permission bits
+}
+
+func (e *ExposedError) Error() string {
+	return fmt.Sprintf("The credentials file %s can be read by other users (mode %04o): make it private with chmod 600", e.Path, e.Mode)
+}
+
 // FileError says that the file of credentials cannot be used. It never holds
 // content of the file.
 type FileError struct {
@@ -143,23 +169,55 @@ func (e *FileError) Error() string {
 
 func (e *FileError) Unwrap() error { return e.Cause }
 
-// refresh reads the file when it is not the one read last.
-func (s *Store) refresh() {
-	state, err := stat(s.path)
-	if err == nil && (s.loaded || s.problem != nil) && state == s.seen {
-		return
-	}
-	if err != nil {
-		s.problem = &FileError{Path: s.path, Op: "read", Cause: err}
-		return
-	}
-	entries, err := readEntries(s.path)
-	s.seen = state
-	s.problem = err
-	if err == nil {
-		s.entries, s.loaded = entries, true
-	}
+// Position is where in a file its text stops making sense.
+type Position struct {
+	Line, Column int // from 1; columns are bytes
+	Cause        error
 }
+
+func (e *Position) Error() string {
+	text := e.Cause.Error()
+	if syntax, ok := errors.AsType[*jsonwire.SyntaxError](e.Cause); ok {
+		text = syntax.Msg
+	}
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, text)
+}
+
+func (e *Position) Unwrap() error { return e.Cause }
+
+// entry is one member of the file: a provider and its credential as it stands.
+type entry struct {
+	provider string
+	raw      jsontext.Value
+}
+
+// document is the content of the file.
+type document struct {
+	text    []byte // an object
+	entries []entry
+	blank   bool // the file is there, but has nothing in it
+}
+
+// fileState tells versions of a file apart.
+type fileState struct {
+	info    fs.FileInfo // nil for no file
+	exposed fs.FileMode // permissions, when others have any
+	settled bool        // old enough that a change shows in the time
+}
+
+// same reports whether a file is the one seen. A file that changed while, or
+// just before, it was read may have changed again within the precision of its
+// time.
+func (f fileState) same(other fileState) bool {
+	if f.info == nil || other.info == nil {
+		return f.info == nil && other.info == nil
+	}
+	return f.settled && os.SameFile(f.info, other.info) && f.info.Size() == other.info.Size() &&
+		f.info.ModTime().Equal(other.info.ModTime()) && f.info.Mode() == other.info.Mode()
+}
+
+// settleTime is longer than the step of any file system's clock that matters.
+const settleTime = 50 * time.Millisecond
 
 func stat(path string) (fileState, error) {
 	info, err := os.Stat(path)
@@ -169,84 +227,101 @@ func stat(path string) (fileState, error) {
 	if err != nil {
 		return fileState{}, err
 	}
-	return fileState{exists: true, size: info.Size(), changed: info.ModTime()}, nil
+	age := time.Since(info.ModTime())
+	return fileState{info: info, exposed: exposed(info), settled: age > settleTime || age < -settleTime}, nil
 }
 
-// readEntries reads the file; a missing one has no entries.
-func readEntries(path string) ([]entry, error) {
+// refresh reads the file when it is not the one read last. s.mu is held.
+func (s *Store) refresh() {
+	state, err := stat(s.path)
+	if err == nil && (s.loaded || s.problem != nil) && s.seen.same(state) {
+		return
+	}
+	if err != nil {
+		s.problem = &FileError{Path: s.path, Op: "read", Cause: err}
+		return
+	}
+	doc, err := s.read(s.path)
+	// Other programs write the file in place: what is empty or half written now
+	// is whole in a moment.
+	for tries := 0; (err != nil || doc.blank) && tries < 5 && s.locked(); tries++ {
+		time.Sleep(10 * time.Millisecond)
+		doc, err = s.read(s.path)
+	}
+	if doc.blank && s.loaded && s.locked() {
+		return
+	}
+	s.seen = state
+	s.problem = err
+	if err == nil {
+		s.entries, s.loaded = doc.entries, true
+	}
+}
+
+// locked reports whether somebody is writing the file.
+func (s *Store) locked() bool {
+	_, err := os.Lstat(realPath(s.path) + ".lock")
+	return err == nil
+}
+
+// read reads the file; a missing one has no entries.
+func (s *Store) read(path string) (document, error) {
 	b, err := regular.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return document{text: []byte("{}")}, nil
 	}
 	if err != nil {
-		return nil, &FileError{Path: path, Op: "read", Cause: err}
+		return document{}, &FileError{Path: s.path, Op: "read", Cause: err}
 	}
-	entries, err := parseEntries(b)
+	doc, err := parseDocument(b)
 	if err != nil {
-		return nil, &FileError{Path: path, Op: "parse", Cause: err}
+		return document{}, &FileError{Path: s.path, Op: "parse", Cause: err}
 	}
-	return entries, nil
+	return doc, nil
 }
 
-func parseEntries(b []byte) ([]entry, error) {
-	b = bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
-	if len(bytes.TrimSpace(b)) == 0 {
-		return nil, nil
+// parseDocument reads the content of the file. Blank content counts as an empty
+// object, and a byte order mark, which other readers stumble over, as nothing.
+func parseDocument(b []byte) (document, error) {
+	text := bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
+	if len(bytes.TrimSpace(text)) == 0 {
+		return document{text: []byte("{}"), blank: true}, nil
 	}
 	var r jsonwire.Reader
-	r.Reset(b)
-	if r.Kind() != '{' {
-		return nil, errors.New("not a JSON object")
+	r.Reset(text)
+	if k := r.Kind(); k != '{' && k != 0 {
+		return document{}, errors.New("not a JSON object")
 	}
-	var entries []entry
+	doc := document{text: text}
 	for r.Object(); r.More(); {
 		name := string(r.Key())
 		raw := slices.Clone(r.Raw())
-		if i := indexOf(entries, name); i >= 0 {
-			entries[i].raw = raw
+		if i := indexOf(doc.entries, name); i >= 0 {
+			doc.entries[i].raw = raw
 			continue
 		}
-		entries = append(entries, entry{provider: name, raw: raw})
+		doc.entries = append(doc.entries, entry{provider: name, raw: raw})
 	}
-	return entries, r.End()
+	if err := r.End(); err != nil {
+		return document{}, locate(text, err)
+	}
+	return doc, nil
+}
+
+// locate says where in a text a syntax error is.
+func locate(text []byte, err error) error {
+	syntax, ok := errors.AsType[*jsonwire.SyntaxError](err)
+	if !ok {
+		return err
+	}
+	before := text[:min(syntax.Offset, len(text))]
+	return &Position{
+		Line:   1 + bytes.Count(before, []byte("\n")),
+		Column: len(before) - bytes.LastIndexByte(before, '\n'),
+		Cause:  err,
+	}
 }
 
 func indexOf(entries []entry, provider string) int {
 	return slices.IndexFunc(entries, func(e entry) bool { return e.provider == provider })
-}
-
-func parseCredential(raw jsontext.Value) Credential {
-	text := func(name string) string {
-		s, _ := jsonwire.StringValue(jsonwire.Get(raw, name))
-		return s
-	}
-	switch kind := text("type"); kind {
-	case "api_key":
-		c := &APIKey{Key: NewSecret(text("key"))}
-		if env := jsonwire.Get(raw, "env"); env != nil {
-			var r jsonwire.Reader
-			r.Reset(env)
-			for r.Object(); r.More(); {
-				name := string(r.Key())
-				if c.Env == nil {
-					c.Env = map[string]string{}
-				}
-				c.Env[name] = r.Text()
-			}
-		}
-		return c
-	case "oauth":
-		var r jsonwire.Reader
-		r.Reset(jsonwire.Get(raw, "expires"))
-		// Permanent keys are stored with the largest exact number of the peers.
-		ms := min(r.Int(), 1<<53-1)
-		return &OAuth{
-			Access:  NewSecret(text("access")),
-			Refresh: NewSecret(text("refresh")),
-			Expires: time.UnixMilli(ms),
-			Raw:     slices.Clone(raw),
-		}
-	default:
-		return &UnknownCredential{Type: kind}
-	}
 }

@@ -1,178 +1,278 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
-// Set stores the credential of a provider. Members that this version does not
-// know stay in an entry of the same type. A file that cannot be read is never
-// written over.
+// Set stores the credential of a provider. An entry of the same type keeps its
+// order, and the members that this version does not know; for an *OAuth with
+// Raw, Raw says which those are. A file that cannot be read is never written
+// over.
 func (s *Store) Set(ctx context.Context, provider string, c Credential) error {
-	return s.update(ctx, func(entries []entry) ([]entry, error) {
-		var old jsontext.Value
-		i := indexOf(entries, provider)
-		if i >= 0 {
-			old = entries[i].raw
-		}
-		raw, err := encodeCredential(old, c)
-		if err != nil {
-			return nil, err
-		}
-		if i < 0 {
-			return append(entries, entry{provider: provider, raw: raw}), nil
-		}
-		entries[i].raw = raw
-		return entries, nil
-	})
+	return s.Modify(ctx, provider, func(context.Context, Credential) (Credential, error) { return c, nil })
 }
 
 // Remove removes the credential of a provider and tells whether there was one.
 func (s *Store) Remove(ctx context.Context, provider string) (removed bool, err error) {
-	err = s.update(ctx, func(entries []entry) ([]entry, error) {
-		i := indexOf(entries, provider)
-		if removed = i >= 0; !removed {
-			return nil, errUnchanged
+	err = s.update(ctx, func(doc document) ([]member, error) {
+		if removed = indexOf(doc.entries, provider) >= 0; !removed {
+			return nil, nil
 		}
-		return slices.Delete(entries, i, i+1), nil
+		return []member{{provider, nil}}, nil
 	})
-	return removed, err
+	return removed && err == nil, err
 }
 
-var errUnchanged = errors.New("nothing to write")
+// Modify changes the credential of a provider in one step: change gets what the
+// file has now, nil for nothing, and gives what is to stand there; nil leaves it
+// as it is, and so does an error, which Modify returns. Nobody else writes the
+// file meanwhile, so change must not call the Store and should be quick.
+func (s *Store) Modify(ctx context.Context, provider string, change func(context.Context, Credential) (Credential, error)) error {
+	return s.update(ctx, func(doc document) ([]member, error) {
+		var raw jsontext.Value
+		var old Credential
+		if i := indexOf(doc.entries, provider); i >= 0 {
+			raw = doc.entries[i].raw
+			old = parseCredential(raw)
+			if o, ok := old.(*OAuth); ok {
+				s.mu.Lock()
+				old = s.newest(provider, o)
+				s.mu.Unlock()
+			}
+		}
+		c, err := change(ctx, old)
+		if err != nil || c == nil {
+			return nil, err
+		}
+		raw, err = encodeCredential(raw, c)
+		return []member{{provider, raw}}, err
+	})
+}
 
 // update changes the file under its lock, from what it holds now.
-func (s *Store) update(ctx context.Context, change func([]entry) ([]entry, error)) error {
-	path := s.path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return &FileError{Path: s.path, Op: "write", Cause: err}
-	}
-	unlock, err := lock(ctx, path+".lock", s.now)
-	if err != nil {
-		return &FileError{Path: s.path, Op: "lock", Cause: err}
-	}
-	defer unlock()
-	entries, err := readEntries(path)
+func (s *Store) update(ctx context.Context, change func(document) ([]member, error)) error {
+	h, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	entries, err = change(entries)
-	if errors.Is(err, errUnchanged) {
+	defer s.release(h)
+	doc, err := s.read(h.path)
+	if err != nil {
+		return err
+	}
+	changes, err := change(doc)
+	if err != nil {
+		return err
+	}
+	return s.write(h, doc, changes)
+}
+
+// write writes the document with changes, and with the tokens that could not be
+// written before. The file's lock is held.
+func (s *Store) write(h *holding, doc document, changes []member) error {
+	s.mu.Lock()
+	changes = append(s.unsaved(doc), changes...)
+	s.mu.Unlock()
+	if len(changes) == 0 {
 		return nil
 	}
+	text := editObject(doc.text, 1, changes...)
+	next, err := parseDocument(text)
 	if err != nil {
-		return err
+		return &FileError{Path: s.path, Op: "write", Cause: err}
 	}
-	if err := writeFile(path, encodeEntries(entries)); err != nil {
+	if !h.lock.held() {
+		return &FileError{Path: s.path, Op: "lock", Cause: errLockLost}
+	}
+	if err := writeFile(h.path, text); err != nil {
 		return &FileError{Path: s.path, Op: "write", Cause: err}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries, s.loaded, s.problem = entries, true, nil
+	s.saved()
+	s.entries, s.loaded, s.problem = next.entries, true, nil
 	s.seen, _ = stat(s.path)
 	return nil
 }
 
-func encodeEntries(entries []entry) []byte {
-	b := []byte{'{'}
-	for i, e := range entries {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonwire.AppendString(b, e.provider)
-		b = append(b, ':')
-		b = append(b, e.raw...)
-	}
-	b = append(b, '}')
-	out, err := jsonwire.AppendIndent(nil, b, "  ")
-	if err != nil {
-		return b // entries were checked when they were read
-	}
-	return out
+// holding is the right to write the file.
+type holding struct {
+	path string // of the file itself, behind links
+	lock *lock
 }
 
-// encodeCredential makes an entry, over an old one of the same type.
-func encodeCredential(old jsontext.Value, c Credential) (jsontext.Value, error) {
-	type member struct {
-		name  string
-		value []byte
+// acquire takes the lock of the file. It waits for other goroutines and other
+// processes until ctx ends, or until even a lock that was left behind would be
+// free.
+func (s *Store) acquire(ctx context.Context) (*holding, error) {
+	fail := func(op string, err error) (*holding, error) {
+		return nil, &FileError{Path: s.path, Op: op, Cause: err}
 	}
-	text := func(s string) []byte { return jsonwire.AppendString(nil, s) }
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fail("lock", ctx.Err())
+	}
+	path := realPath(s.path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		<-s.turn
+		return fail("write", err)
+	}
+	l, err := takeLock(ctx, path+".lock", s.stale)
+	if err != nil {
+		<-s.turn
+		return fail("lock", err)
+	}
+	return &holding{path: path, lock: l}, nil
+}
+
+func (s *Store) release(h *holding) {
+	h.lock.release()
+	<-s.turn
+}
+
+// realPath follows the links of a path, also when the last one leads to a file
+// that does not exist yet: writing must not replace a link.
+func realPath(path string) string {
+	for range 40 {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+		target, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
+}
+
+// encodeCredential makes an entry from an old one, which it changes only where
+// it says something else, or from nothing when the old one is of another type.
+func encodeCredential(old jsontext.Value, c Credential) (jsontext.Value, error) {
+	text := func(s Secret) []byte {
+		if s.IsEmpty() {
+			return nil
+		}
+		return jsonwire.AppendString(nil, s.Reveal())
+	}
 	var kind string
-	var members []member
+	var changes []member
 	switch c := c.(type) {
 	case *APIKey:
 		kind = "api_key"
-		members = append(members, member{"key", text(c.Key.Reveal())})
+		changes = []member{{"key", text(c.Key)}, {"keychain", text(NewSecret(c.Keychain))}}
 		if c.Env != nil {
-			env := []byte{'{'}
-			for i, name := range slices.Sorted(maps.Keys(c.Env)) {
-				if i > 0 {
-					env = append(env, ',')
-				}
-				env = jsonwire.AppendString(env, name)
-				env = append(env, ':')
-				env = jsonwire.AppendString(env, c.Env[name])
-			}
-			members = append(members, member{"env", append(env, '}')})
+			changes = append(changes, member{"env", encodeEnv(c.Env)})
 		}
 	case *OAuth:
 		kind = "oauth"
-		if c.Raw != nil {
-			old = c.Raw
+		changes = []member{
+			{"access", jsonwire.AppendString(nil, c.Access.Reveal())},
+			{"refresh", jsonwire.AppendString(nil, c.Refresh.Reveal())},
+			{"expires", strconv.AppendInt(nil, encodeExpires(c.Expires), 10)},
 		}
-		members = append(members,
-			member{"access", text(c.Access.Reveal())},
-			member{"refresh", text(c.Refresh.Reveal())},
-			member{"expires", fmt.Appendf(nil, "%d", c.Expires.UnixMilli())})
+		if c.Raw != nil {
+			changes = append(changes, extras(old, c.Raw)...)
+		}
 	default:
 		return nil, fmt.Errorf("auth: a credential of type %T cannot be stored", c)
 	}
-	members = append([]member{{"type", text(kind)}}, members...)
-	if t, _ := jsonwire.StringValue(jsonwire.Get(old, "type")); t == kind {
-		var r jsonwire.Reader
-		r.Reset(old)
-		for r.Object(); r.More(); {
-			name := string(r.Key())
-			value := slices.Clone(r.Raw())
-			if !slices.ContainsFunc(members, func(m member) bool { return m.name == name }) {
-				members = append(members, member{name, value})
-			}
+	if t, _ := jsonwire.StringValue(jsonwire.Get(old, "type")); t != kind {
+		old = editObject(nil, entryDepth, member{"type", jsonwire.AppendString(nil, kind)})
+	}
+	changes = slices.DeleteFunc(changes, func(m member) bool {
+		return m.value != nil && bytes.Equal(m.value, jsonwire.Get(old, m.name))
+	})
+	return editObject(old, entryDepth, changes...), nil
+}
+
+// entryDepth is how deep the members of an entry stand.
+const entryDepth = 2
+
+func encodeEnv(env map[string]string) []byte {
+	if len(env) == 0 {
+		return nil
+	}
+	var changes []member
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		changes = append(changes, member{name, jsonwire.AppendString(nil, env[name])})
+	}
+	return editObject(nil, entryDepth+1, changes...)
+}
+
+// extras are the changes that give an entry the members of raw beside those of
+// every sign-in, and no others.
+func extras(old, raw []byte) []member {
+	own := func(name string) bool {
+		return name == "type" || name == "access" || name == "refresh" || name == "expires"
+	}
+	var changes []member
+	spans, _ := members(raw)
+	for _, s := range spans {
+		if !own(s.name) {
+			changes = append(changes, member{s.name, raw[s.value:s.end]})
 		}
 	}
-	b := []byte{'{'}
-	for i, m := range members {
-		if i > 0 {
-			b = append(b, ',')
+	before, _ := members(old)
+	for _, b := range before {
+		if !own(b.name) && !slices.ContainsFunc(spans, func(s span) bool { return s.name == b.name }) {
+			changes = append(changes, member{b.name, nil})
 		}
-		b = jsonwire.AppendString(b, m.name)
-		b = append(b, ':')
-		b = append(b, m.value...)
 	}
-	return append(b, '}'), nil
+	for i, c := range changes {
+		if c.value != nil && !bytes.Equal(c.value, jsonwire.Get(old, c.name)) {
+			changes[i].value = indented(c.value)
+		}
+	}
+	return changes
+}
+
+// indented lays a value out as a member of an entry.
+func indented(value []byte) []byte {
+	out, err := jsonwire.AppendIndent(nil, value, "  ")
+	if err != nil {
+		return value
+	}
+	// No string of JSON text has a line break in it.
+	return bytes.ReplaceAll(out, []byte("\n"), []byte("\n"+strings.Repeat("  ", entryDepth)))
 }
 
 // writeFile puts content in place of a file in one step, readable by the user
-// alone.
+// alone. The file's lock is held, so that temporary files beside it are those of
+// processes that died.
 func writeFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*") // created with mode 0600
+	dir, prefix := filepath.Dir(path), filepath.Base(path)+".tmp-"
+	beside, _ := os.ReadDir(dir)
+	for _, e := range beside {
+		if strings.HasPrefix(e.Name(), prefix) {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+	f, err := os.CreateTemp(dir, prefix+"*") // created with mode 0600
 	if err != nil {
 		return err
 	}
+	keepOwner(f, path)
 	_, err = f.Write(content)
 	if err == nil {
 		err = f.Sync()
@@ -181,7 +281,7 @@ func writeFile(path string, content []byte) error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = replaceFile(f.Name(), path)
 	}
 	if err != nil {
 		os.Remove(f.Name())
@@ -189,37 +289,4 @@ func writeFile(path string, content []byte) error {
 	return err
 }
 
-const (
-	lockStale = 30 * time.Second      // a lock that old was left behind
-	lockRetry = 20 * time.Millisecond // between attempts
-	lockWait  = 10 * time.Second      // altogether
-)
-
-// lock takes the lock directory that other programs respect as well.
-func lock(ctx context.Context, dir string, now func() time.Time) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	for {
-		err := os.Mkdir(dir, 0o700)
-		if err == nil {
-			return func() { os.Remove(dir) }, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		if info, err := os.Stat(dir); err == nil && now().Sub(info.ModTime()) > lockStale {
-			// Renaming makes sure that only one process takes it away.
-			aside := fmt.Sprintf("%s.stale-%d", dir, os.Getpid())
-			if os.Rename(dir, aside) == nil {
-				os.RemoveAll(aside)
-				continue
-			}
-			// Someone else took it, or nobody can: the wait below has an end.
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%s is held by another process: %w", dir, ctx.Err())
-		case <-time.After(lockRetry):
-		}
-	}
-}
+var errLockLost = errors.New("another process took the lock over")

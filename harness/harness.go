@@ -62,6 +62,14 @@
 // nothing comes between a call and its result, and AppendMessage of a shell
 // command of the user at the end of the run.
 //
+// # Virtual models
+//
+// A virtual model stands for others: its llm.Router, which Options.Router finds,
+// says before each request who answers it. The session records the virtual model
+// as the one that was chosen, and each answer records the model that gave it and
+// its thinking level. A state that the router wants to keep is written to the
+// branch before the request is sent.
+//
 // # Errors
 //
 // What goes wrong with a model is in its message: StopReason error or aborted,
@@ -139,6 +147,11 @@ type Options struct {
 	// becomes a failed answer. What Request names itself is left as it is.
 	Credentials func(ctx context.Context, m *llm.Model) (Credentials, error)
 
+	// Router is the router behind a virtual model, nil for a physical one. It is
+	// asked by provider and id; a catalogue's Router method is one. Nil when all
+	// models are physical.
+	Router func(m *llm.Model) llm.Router
+
 	Request      llm.Options     // options of every request; Memo, SessionID and Reasoning are set here
 	Execution    agent.Execution // of tool calls; "" for parallel
 	SteeringMode QueueMode       // "" for OneAtATime
@@ -170,6 +183,8 @@ type Harness struct {
 	now  func() time.Time
 	memo llm.Memo // encoded messages of this conversation
 	wire wire     // of the run
+
+	routing routerState // of the run
 
 	// saving is held by who writes to the session. It comes before mu and is
 	// never held while listeners run.

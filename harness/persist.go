@@ -14,7 +14,7 @@ import (
 // none.
 func (h *Harness) recordStart() error {
 	c := h.sess.Context()
-	if c.Model == nil || c.Model.Provider != h.model.Provider || c.Model.ID != h.model.ID {
+	if had := h.chosen(&c); had == nil || had.Provider != h.model.Provider || had.ID != h.model.ID {
 		if _, err := h.sess.Append(&session.ModelChangeEntry{Provider: h.model.Provider, ModelID: h.model.ID}); err != nil {
 			return err
 		}

@@ -117,11 +117,14 @@ func (h *Harness) prepare(r *run, begin func(r *run, patch []agent.Message) ([]a
 	if err != nil {
 		return nil, &Error{KindSession, r.op, err}
 	}
-	r.keyed = h.Model()
-	if r.key, err = h.credentials(r.ctx, r.keyed); err != nil {
-		r.keyed = nil
-		if r.ctx.Err() == nil {
-			return nil, &Error{KindAuth, r.op, err}
+	// Who answers in place of a virtual model is only known at the request.
+	if m := h.Model(); h.router(m) == nil {
+		r.keyed = m
+		if r.key, err = h.credentials(r.ctx, r.keyed); err != nil {
+			r.keyed = nil
+			if r.ctx.Err() == nil {
+				return nil, &Error{KindAuth, r.op, err}
+			}
 		}
 	}
 	patch := h.promptPatch()

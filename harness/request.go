@@ -66,11 +66,17 @@ func (h *Harness) prepareNextTurn(_ context.Context, t agent.Turn) (agent.NextTu
 	return next, nil
 }
 
-func (h *Harness) prepareRequest(_ context.Context, c agent.Context, _ *llm.Model, _ llm.ThinkingLevel) (agent.NextTurn, error) {
-	if messages := h.refresh(c.Messages); messages != nil {
-		return agent.NextTurn{Context: &agent.Context{Messages: messages, Tools: c.Tools}}, nil
+func (h *Harness) prepareRequest(ctx context.Context, r *run, c agent.Context, m *llm.Model, level llm.ThinkingLevel) (agent.NextTurn, error) {
+	messages := h.refresh(c.Messages)
+	from := messages
+	if from == nil {
+		from = c.Messages
 	}
-	return agent.NextTurn{}, nil
+	next, err := h.route(ctx, r, from, m, level)
+	if messages != nil {
+		next.Context = &agent.Context{Messages: messages, Tools: c.Tools}
+	}
+	return next, err
 }
 
 // credentials asks the host what a request to m needs.
@@ -84,6 +90,9 @@ func (h *Harness) credentials(ctx context.Context, m *llm.Model) (Credentials, e
 // stream adds credentials to a request and sends it. What fails before the
 // request is an answer of its own, as everything later is.
 func (h *Harness) stream(ctx context.Context, r *run, m *llm.Model, req *llm.Request) (*llm.Stream, error) {
+	if r.unrouted != nil {
+		return h.unsent(ctx, m, r.unrouted), nil
+	}
 	c, err := r.key, error(nil)
 	if r.keyed != m {
 		c, err = h.credentials(ctx, m)

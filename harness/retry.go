@@ -45,7 +45,7 @@ func (r Retry) repeats(m *llm.Assistant, window, attempts int) bool {
 }
 
 func (h *Harness) willRetry(r *run) bool {
-	return r.ctx.Err() == nil && r.broken == nil && h.opts.Retry.repeats(r.last, h.Model().ContextWindow, r.attempt)
+	return r.ctx.Err() == nil && r.broken == nil && h.opts.Retry.repeats(r.last, r.answers(h).ContextWindow, r.attempt)
 }
 
 // retry hides the failed answer, waits, and reports whether to ask again.

@@ -17,6 +17,9 @@ type run struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
+	answering *llm.Model // who answers the request, a physical model; nil before the first
+	unrouted  error      // why a virtual model names nobody for it
+
 	last    *llm.Assistant // the last answer
 	lastID  string         // its entry
 	attempt int            // retries so far
@@ -54,7 +57,7 @@ func (h *Harness) drive(r *run, prompts []agent.Message) error {
 			prompts = nil
 			continue
 		}
-		if !h.opts.KeepCutShort && h.isCutShort(r.last) {
+		if !h.opts.KeepCutShort && h.isCutShort(r) {
 			if err := h.hide(r); err != nil {
 				return wrap(r.op, err)
 			}
@@ -72,11 +75,11 @@ func (h *Harness) drive(r *run, prompts []agent.Message) error {
 	}
 }
 
-// isCutShort reports whether m was cut before the output limit of its model: by
+// isCutShort reports whether the last answer was cut before the output limit of its model: by
 // a limit that was lowered to fit the context. Such an answer is hidden, as the
 // next request would go on from half a sentence.
-func (h *Harness) isCutShort(m *llm.Assistant) bool {
-	model := h.Model()
+func (h *Harness) isCutShort(r *run) bool {
+	m, model := r.last, r.answers(h)
 	return m != nil && m.Provider == model.Provider && m.Model == model.ID && llm.IsCutShort(m, model.MaxTokens)
 }
 
@@ -108,10 +111,12 @@ func (h *Harness) loop(r *run, prompts []agent.Message) error {
 		Steering:         func() []agent.Message { return h.pollSteering(r) },
 		FollowUp:         h.pollFollowUp,
 		PrepareNextTurn:  h.prepareNextTurn,
-		PrepareRequest:   h.prepareRequest,
-		BeforeToolCall:   h.opts.BeforeToolCall,
-		AfterToolCall:    h.opts.AfterToolCall,
-		Now:              h.now,
+		PrepareRequest: func(ctx context.Context, c agent.Context, m *llm.Model, level llm.ThinkingLevel) (agent.NextTurn, error) {
+			return h.prepareRequest(ctx, r, c, m, level)
+		},
+		BeforeToolCall: h.opts.BeforeToolCall,
+		AfterToolCall:  h.opts.AfterToolCall,
+		Now:            h.now,
 	}
 	from := agent.Context{Messages: c.Messages, Tools: h.tools}
 	h.mu.Unlock()
@@ -126,6 +131,7 @@ func (h *Harness) loop(r *run, prompts []agent.Message) error {
 		cfg.Options.SessionID = h.sess.ID()
 	}
 	r.begun, r.ended, r.inTurn, r.open, r.broken = false, false, false, nil, nil
+	r.answering, r.unrouted = nil, nil
 	sink := func(ctx context.Context, ev agent.Event) error { return h.sink(ctx, r, ev) }
 	var err error
 	if len(prompts) > 0 {
@@ -259,6 +265,7 @@ func (h *Harness) fail(r *run, cause error) error {
 // failure is the answer that tells of cause: what had arrived of an answer, or
 // one empty text.
 func (h *Harness) failure(r *run, cause error, partial *llm.Assistant) *llm.Assistant {
+	model := r.answers(h)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var m *llm.Assistant
@@ -267,7 +274,7 @@ func (h *Harness) failure(r *run, cause error, partial *llm.Assistant) *llm.Assi
 	} else {
 		m = &llm.Assistant{
 			Content: []llm.Block{&llm.Text{}},
-			API:     h.model.API, Provider: h.model.Provider, Model: h.model.ID,
+			API:     model.API, Provider: model.Provider, Model: model.ID,
 			Timestamp: h.now().UnixMilli(),
 		}
 	}

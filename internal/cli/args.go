@@ -36,6 +36,7 @@ type Args struct {
 	Models   []string
 	Thinking llm.ThinkingLevel // "" when absent or invalid
 	APIKey   string
+	Record   string // file for the provider traffic of this run
 
 	Tools          []string // nil when absent
 	ExcludeTools   []string

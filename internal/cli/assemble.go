@@ -21,9 +21,9 @@ import (
 	"github.com/pinch-agent/pinch/internal/version"
 	"github.com/pinch-agent/pinch/internal/wire"
 	"github.com/pinch-agent/pinch/llm"
-	"github.com/pinch-agent/pinch/llm/anthropic"
+	"github.com/pinch-agent/pinch/llm/all"
 	"github.com/pinch-agent/pinch/llm/catalog"
-	"github.com/pinch-agent/pinch/llm/completions"
+	"github.com/pinch-agent/pinch/llm/replay"
 	"github.com/pinch-agent/pinch/resource"
 	"github.com/pinch-agent/pinch/session"
 	"github.com/pinch-agent/pinch/tool"
@@ -35,7 +35,12 @@ type running struct {
 	env     env.ExecutionEnv
 	read    *agent.Tool
 	catalog *catalog.Catalog
+	creds   *credentials
 	demo    *demo.Server // nil unless the model is scripted
+
+	recorder *replay.Recorder // nil without --record
+	warn     func(format string, args ...any)
+	warned   string // what credentials warned of last
 }
 
 // close ends the run and lets go of the session.
@@ -45,6 +50,11 @@ func (r *running) close() {
 	_ = r.env.Cleanup(context.Background())
 	if r.demo != nil {
 		r.demo.Close()
+	}
+	if r.recorder != nil {
+		if err := r.recorder.Close(); err != nil {
+			r.warn("%s", sentence(err))
+		}
 	}
 }
 
@@ -117,19 +127,24 @@ func (p *program) sessionDirSetting() (agentFolder, dir string) {
 
 // wireFormats are those that this program speaks.
 func (p *program) wireFormats() *llm.Registry {
-	return llm.NewRegistry(
-		anthropic.New(anthropic.Config{Version: version.Version, Getenv: p.getenv}),
-		completions.New(completions.Config{Version: version.Version, Getenv: p.getenv}),
-	)
+	return llm.NewRegistry(all.Formats(all.Config{
+		Client: wire.NewClient(http.ProxyFromEnvironment), Version: version.Version, Getenv: p.getenv,
+	})...)
 }
 
 // catalogFor makes the catalogue of models; apis limits it to those wire
 // formats, nil to none.
 func (p *program) catalogFor(apis []string) *catalog.Catalog {
+	return p.catalogWith(apis, p.openCredentials())
+}
+
+// catalogWith is catalogFor with the credentials that are open already.
+func (p *program) catalogWith(apis []string, creds *credentials) *catalog.Catalog {
 	agentFolder := resource.AgentFolder(p.getenv, p.home)
 	return catalog.New(catalog.Options{
 		ModelsFile: filepath.Join(agentFolder, "models.json"),
-		Store:      auth.OpenStore(filepath.Join(agentFolder, "auth.json"), auth.StoreOptions{}),
+		StoreFile:  filepath.Join(agentFolder, "models-store.json"),
+		Store:      creds.store,
 		APIs:       apis,
 	})
 }
@@ -137,9 +152,9 @@ func (p *program) catalogFor(apis []string) *catalog.Catalog {
 // startCatalog makes the catalogue of models that this program can talk to, and
 // the registry of wire formats behind it. A models.json that cannot be used is
 // reported.
-func (p *program) startCatalog() (*catalog.Catalog, *llm.Registry) {
+func (p *program) startCatalog(creds *credentials) (*catalog.Catalog, *llm.Registry) {
 	registry := p.wireFormats()
-	c := p.catalogFor(registry.IDs())
+	c := p.catalogWith(append(registry.IDs(), replay.ID), creds)
 	if err := c.Problem(); err != nil {
 		p.warn("%s (correct or remove it; built-in models work all the same)", sentence(err))
 	}
@@ -154,8 +169,15 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 	if len(a.Extensions) > 0 {
 		p.warn("This version loads no extensions: %s left out", strings.Join(a.Extensions, ", "))
 	}
-	c, registry := p.startCatalog()
+	creds := p.openCredentials()
+	c, registry := p.startCatalog(creds)
+	if err := creds.store.Exposure(); err != nil && p.errTerminal {
+		p.warn("%s", sentence(err))
+	}
 	addDemo(c, a.Provider, a.Model)
+	if err := p.addRecording(c, registry, a); err != nil {
+		return nil, err
+	}
 	asked, err := p.resolveAsked(c, a)
 	if err != nil {
 		return nil, err
@@ -186,7 +208,7 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 			return nil, err
 		}
 	}
-	r := &running{catalog: c}
+	r := &running{catalog: c, creds: creds, warn: p.warn}
 	if chosen.model.Provider == demoProvider {
 		if r.demo, err = serveDemo(p, chosen.model.ID); err != nil {
 			return nil, err
@@ -214,6 +236,7 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 		Session:       sess,
 		Tools:         tools,
 		Credentials:   r.credentials,
+		Router:        c.Router,
 		Request:       request,
 		SteeringMode:  harness.QueueMode(w.settings.SteeringMode()),
 		FollowUpMode:  harness.QueueMode(w.settings.FollowUpMode()),
@@ -224,6 +247,9 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 		o.ToLLM = new(session.ImageBlocker).ToLLM
 	}
 	if err := p.loadResources(a, w, &o); err != nil {
+		return nil, err
+	}
+	if r.recorder, err = p.record(a, c, registry); err != nil {
 		return nil, err
 	}
 	if r.harness, err = harness.New(o); err != nil {
@@ -238,8 +264,15 @@ func (r *running) credentials(ctx context.Context, m *llm.Model) (harness.Creden
 		return harness.Credentials{Key: r.demo.Key, BaseURL: r.demo.URL}, nil
 	}
 	access, err := r.catalog.Auth(ctx, m)
+	if err == nil {
+		err = r.creds.use(m.Provider, &access)
+	}
 	if err != nil {
 		return harness.Credentials{}, err
+	}
+	if access.Warning != nil && access.Warning.Error() != r.warned {
+		r.warned = access.Warning.Error()
+		r.warn("%s", r.warned)
 	}
 	return harness.Credentials{
 		Key: access.Key.Reveal(), Headers: access.Headers, BaseURL: access.BaseURL, Env: access.Env,

@@ -78,6 +78,10 @@ func (p *program) chooseModel(c *catalog.Catalog, a *Args, s *settings.Settings,
 		}
 	}
 	had := sess.Context()
+	// A virtual model holds until another is chosen, whoever answers for it.
+	if had.Chosen != nil && c.Router(&llm.Model{Provider: had.Chosen.Provider, ID: had.Chosen.ID}) != nil {
+		had.Model = had.Chosen
+	}
 	choice := catalog.Choice{}
 	switch {
 	case asked != nil:

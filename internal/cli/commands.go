@@ -20,8 +20,10 @@ func commandOf(word string) commandFunc {
 	case "import":
 		return runImport
 	case "auth":
-		return missing("Set a provider's key in its environment variable, in auth.json or in models.json of the agent folder, or give --api-key")
-	case "install", "remove", "uninstall", "update", "list", "config":
+		return runAuth
+	case "update":
+		return runUpdate
+	case "install", "remove", "uninstall", "list", "config":
 		return missing("Name skills, prompt templates and themes in settings.json, or put them into the agent folder")
 	case "mcp":
 		return missing("MCP servers are not used by this version")

@@ -41,7 +41,7 @@ func (p *program) run(ctx context.Context, a *Args) error {
 		return fmt.Errorf("The value of %s is a word of its own: %s VALUE", o.long, o.long) // it may be a key
 	}
 	if a.ListModels != nil {
-		c, _ := p.startCatalog()
+		c, _ := p.startCatalog(p.openCredentials())
 		return listModels(p.out, c.Available(), *a.ListModels)
 	}
 	if a.Export != "" {

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,6 +44,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"provider": provider,
 			"sessions": sessions,
+			"status":   exitStatus,
 		},
 	})
 }
@@ -58,7 +61,7 @@ func goEnv(name string) string {
 
 // provider starts a server that answers every request in one way, and describes
 // it in models.json as provider "local" with the models m (messages) and c
-// (chat completions).
+// (chat completions). Its address is in $PROVIDER_URL.
 //
 //	provider status 401 {"error":{"message":"bad key"}}
 //	provider body <text>    200 with this body, \n in it for a line end, then the end
@@ -104,6 +107,7 @@ func provider(ts *testscript.TestScript, neg bool, args []string) {
 			srv.Close()
 		})
 	}
+	ts.Setenv("PROVIDER_URL", srv.URL)
 	dir := filepath.Join(ts.Getenv("HOME"), ".pinch", "agent")
 	ts.Check(os.MkdirAll(dir, 0o755))
 	ts.Check(os.WriteFile(filepath.Join(dir, "models.json"), fmt.Appendf(nil, `{"providers": {
@@ -111,6 +115,28 @@ func provider(ts *testscript.TestScript, neg bool, args []string) {
     "models": [{"id": "m", "contextWindow": 100000, "maxTokens": 4000}]},
   "localc": {"baseUrl": %[1]q, "apiKey": "local-secret-key", "api": "openai-completions",
     "models": [{"id": "c", "contextWindow": 100000, "maxTokens": 4000}]}}}`, srv.URL), 0o644))
+}
+
+// exitStatus runs pinch and checks its exit status.
+//
+//	status 2 auth check
+func exitStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N WORD...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec("pinch", args[1:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
 }
 
 // sessions checks that there are n session files in the agent folder and that

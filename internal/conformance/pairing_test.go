@@ -17,7 +17,11 @@ import (
 
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/anthropic"
+	"github.com/pinch-agent/pinch/llm/bedrock"
 	"github.com/pinch-agent/pinch/llm/completions"
+	"github.com/pinch-agent/pinch/llm/google"
+	"github.com/pinch-agent/pinch/llm/mistral"
+	"github.com/pinch-agent/pinch/llm/responses"
 )
 
 var (
@@ -44,6 +48,11 @@ func pairingTargets() []struct {
 		return m
 	}
 	a, c := anthropic.New(anthropic.Config{}), completions.New(completions.Config{})
+	r, g, b := responses.New(responses.Config{}), google.New(google.Config{}), bedrock.New(bedrock.Config{})
+	named := func(m *llm.Model, id string) *llm.Model {
+		m.ID = id
+		return m
+	}
 	return []struct {
 		name  string
 		api   llm.API
@@ -55,9 +64,24 @@ func pairingTargets() []struct {
 		{"anthropic with changes on the way", a, model("anthropic-messages", "anthropic", `{"supportsMidConvoSystemMessages":true,"supportsMidConvoToolChanges":true}`, "image"), checkAnthropic},
 		{"openai", c, model("openai-completions", "openai", "", "image"), checkOpenAI},
 		{"custom completions", c, model("openai-completions", "acme", `{"requiresAssistantAfterToolResult":true,"requiresToolResultName":true}`, "image"), checkCompletions},
+		{"responses", r, model("openai-responses", "openai", "", "image"), checkResponses},
+		{"responses of another provider", r, model("openai-responses", "xai", ""), checkResponses},
+		{"responses with tools on the way", r, model("openai-responses", "openai", `{"supportsAdditionalTools":true,"supportsMidConvoEffort":true}`, "image"), checkResponses},
+		{"responses with tool search", r, model("openai-responses", "openai", `{"supportsToolSearch":true}`, "image"), checkResponses},
+		{"azure", responses.NewAzure(responses.Config{}), model("azure-openai-responses", "azure", "", "image"), checkResponses},
+		{"codex", responses.NewCodex(responses.Config{}), model("openai-codex-responses", "openai-codex", "", "image"), checkResponses},
+		{"gemini 2.5", g, named(model("google-generative-ai", "google", "", "image"), "gemini-2.5-pro"), checkGoogle(false)},
+		{"gemini 3", g, named(model("google-generative-ai", "google", "", "image"), "gemini-3-pro"), checkGoogle(true)},
+		{"vertex", google.NewVertex(google.Config{}), named(model("google-vertex", "google-vertex", "", "image"), "gemini-3-flash"), checkGoogle(true)},
+		{"claude on bedrock", b, named(model("bedrock-converse-stream", "amazon-bedrock", "", "image"), "anthropic.claude-sonnet-4-5"), checkBedrock},
+		{"nova on bedrock", b, named(model("bedrock-converse-stream", "amazon-bedrock", ""), "amazon.nova-pro"), checkBedrock},
+		{"mistral", mistral.New(mistral.Config{}), model("mistral-conversations", "mistral", "", "image"), checkMistral},
 		{"openrouter with markers", c, model("openai-completions", "openrouter", `{"cacheControlFormat":"anthropic","supportsMidConvoToolAdditions":true}`), checkCompletions},
 	}
 }
+
+// accountToken is a key that every format takes; one wants an account in it.
+var accountToken = "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"https://api.openai.com/auth":{"chatgpt_account_id":"a"}}`)) + ".x"
 
 // TestAnyHistoryMakesAnAcceptableRequest is law 1: whatever a session holds,
 // the next request keeps the services' rules of calls and results.
@@ -84,7 +108,7 @@ func TestAnyHistoryMakesAnAcceptableRequest(t *testing.T) {
 		// that what is remembered of earlier requests is checked too.
 		for _, end := range []int{r.IntN(len(history)) + 1, len(history)} {
 			var body jsontext.Value
-			req := &llm.Request{Messages: history[:end], Options: llm.Options{APIKey: "k", Memo: &memo, Reasoning: llm.LevelLow,
+			req := &llm.Request{Messages: history[:end], Options: llm.Options{APIKey: accountToken, Memo: &memo, Reasoning: llm.LevelLow,
 				OnPayload: func(p jsontext.Value, _ *llm.Model) (jsontext.Value, error) {
 					body = append(jsontext.Value(nil), p...)
 					return nil, stop
@@ -115,8 +139,10 @@ func TestAnyHistoryMakesAnAcceptableRequest(t *testing.T) {
 // randomHistory is a transcript such as crashes, edits, model switches and
 // other programs can leave behind. It ends with a user message that says something.
 func randomHistory(r *rand.Rand) []llm.Message {
-	ids := []string{"call_1", "call_2", "toolu_3", "fc|item", "weird id!{}", strings.Repeat("long", 30), "", "call_1", "a|b|c", "ünï"}
-	sources := [][3]string{{"anthropic-messages", "anthropic", "target-1"}, {"openai-completions", "openai", "target-1"}, {"openai-completions", "acme", "target-1"}, {"openai-responses", "openai", "other"}, {"google-generative-ai", "google", "g"}}
+	ids := []string{"call_1", "call_2", "toolu_3", "fc|item", "weird id!{}", strings.Repeat("long", 30), "", "call_1", "a|b|c", "ünï", "call_9|fc_9", "call_9|rs_9", "|", "abcdefghi", "abcdefgh!"}
+	sources := [][3]string{{"anthropic-messages", "anthropic", "target-1"}, {"openai-completions", "openai", "target-1"}, {"openai-completions", "acme", "target-1"}, {"openai-responses", "openai", "target-1"}, {"openai-responses", "openai", "other"},
+		{"openai-codex-responses", "openai-codex", "target-1"}, {"google-generative-ai", "google", "gemini-3-pro"},
+		{"bedrock-converse-stream", "amazon-bedrock", "anthropic.claude-sonnet-4-5"}, {"mistral-conversations", "mistral", "mistral-large"}}
 	texts := []string{"hello", "", "  \n", "half \xed\xa0\xbd", "\xed\xb9\x88", "ünïcode 🙈", "x"}
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	image := func() *llm.Image {
@@ -172,12 +198,17 @@ func randomHistory(r *rand.Rand) []llm.Message {
 			for range r.IntN(4) {
 				switch r.IntN(5) {
 				case 0:
-					m.Content = append(m.Content, &llm.Text{Text: pick(texts)})
+					text := &llm.Text{Text: pick(texts)}
+					if r.IntN(3) == 0 {
+						text.Signature = new(pick([]string{`{"v":1,"id":"msg_1"}`, `{"v":1,"id":""}`, "msg_legacy", "", "{", "c2lnbmF0dXJl", `{"v":1,"id":"` + strings.Repeat("m", 90) + `","phase":"commentary"}`}))
+					}
+					m.Content = append(m.Content, text)
 				case 1:
 					th := &llm.Thinking{Thinking: pick(texts)}
 					switch r.IntN(4) {
 					case 0:
-						th.Signature = new(pick([]string{"sig==", "", " ", "reasoning_content", `[{"type":"reasoning.text","text":"t"}]`, `[{"type":"nonsense"}]`}))
+						th.Signature = new(pick([]string{"sig==", "", " ", "reasoning_content", `[{"type":"reasoning.text","text":"t"}]`, `[{"type":"nonsense"}]`,
+							`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}`, `{"type":"reasoning"`, "c2lnbmF0dXJl"}))
 					case 1:
 						th.Redacted, th.Signature = true, new("opaque")
 					}

@@ -36,10 +36,13 @@ var utilDeviations = []deviation{
 
 // tables maps the name of a table to what runs one row of it.
 var tables = map[string]func(row []byte) outcome{
+	"azure-endpoint":       rowAzureEndpoint,
+	"cache-warming":        rowWarmingDelay,
 	"config-values":        rowConfigValue,
 	"context-overflow":     rowContextOverflow,
 	"cost":                 rowCost,
 	"estimate-context":     rowEstimate,
+	"google-model-rules":   rowGoogleModelRules,
 	"max-tokens-clamp":     rowClamp,
 	"partial-arguments":    rowPartialArguments,
 	"prompt-cache-key":     rowText(transcript.PromptCacheKey),
@@ -262,6 +265,44 @@ func rowRetryDelay(raw []byte) outcome {
 	o := outcome{}
 	got := llm.RetryDelay(time.Duration(r.Policy.BaseDelayMs)*time.Millisecond, time.Duration(r.Policy.MaxAgentDelayMs)*time.Millisecond, r.Attempt)
 	o.checkValue("expect", got.Milliseconds(), r.Expect)
+	return o
+}
+
+func rowAzureEndpoint(raw []byte) outcome {
+	r := row[struct {
+		Model   llm.Model
+		Options struct {
+			Env                                                                   map[string]string
+			AzureBaseURL, AzureResourceName, AzureAPIVersion, AzureDeploymentName string
+		}
+		Expect      json.RawMessage
+		ExpectError string
+	}](raw)
+	in := &r.Options
+	host := wire.Host{Getenv: noEnv}.Default()
+	at, err := host.Azure(&r.Model, &llm.Options{Env: in.Env}, wire.Azure{
+		BaseURL: in.AzureBaseURL, APIVersion: in.AzureAPIVersion, Deployment: in.AzureDeploymentName,
+	}, in.AzureResourceName)
+	o := outcome{}
+	if err != nil || r.ExpectError != "" {
+		o.checkValue("expectError", fmt.Sprint(err), r.ExpectError)
+		return o
+	}
+	got, _ := json.Marshal(map[string]string{"baseUrl": at.BaseURL, "apiVersion": at.APIVersion, "deployment": at.Deployment})
+	o.check("expect", got, r.Expect)
+	return o
+}
+
+func rowWarmingDelay(raw []byte) outcome {
+	r := row[struct {
+		TTLMs  int64 `json:"ttlMs"`
+		Expect *int64
+	}](raw)
+	o := outcome{}
+	delay, ok := llm.WarmingDelay(time.Duration(r.TTLMs) * time.Millisecond)
+	if ok != (r.Expect != nil) || ok && delay.Milliseconds() != *r.Expect {
+		o.add("expect", "got %v %v, want %v ms", delay, ok, r.Expect)
+	}
 	return o
 }
 

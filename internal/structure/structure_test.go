@@ -41,6 +41,7 @@ var rules = []rule{
 	{"llm/catalog", []string{"llm", "auth"}},
 	{"llm/", []string{"llm", "llm/transcript", "internal/wire"}}, // a wire format; never another one
 	{"auth", []string{"llm", "env"}},
+	{"auth/signin", []string{"auth", "llm"}},
 	{"agent", []string{"llm"}},
 	{"session", []string{"agent", "llm"}},
 	{"session/", []string{"session", "agent", "llm"}},

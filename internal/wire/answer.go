@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/llm"
@@ -19,6 +21,7 @@ type Answer struct {
 	queue     []step
 	head      int
 	blocks    []*Block // in order of their index
+	started   bool     // by Start
 	keepAlive bool
 }
 
@@ -45,6 +48,14 @@ type Block struct {
 	args    Args
 	initial jsontext.Value // arguments that came with the start
 	written bool           // a piece of the arguments was shown
+}
+
+// Start queues the start event, for calls with OwnStart. A second call does nothing.
+func (a *Answer) Start() {
+	if !a.started {
+		a.started = true
+		a.queue = append(a.queue, step{typ: llm.EventStart})
+	}
 }
 
 // Text opens a text block with text that came with its start; nil for none.
@@ -138,6 +149,43 @@ func (b *Block) End() {
 	b.answer.queue = append(b.answer.queue, step{block: b, typ: typ})
 }
 
+// Complete makes text the whole text of the block, as some services repeat it
+// when it is finished. What it adds to the text so far is one more delta; a text
+// that does not continue what was streamed takes its place without an event.
+func (b *Block) Complete(text []byte) {
+	if !bytes.HasPrefix(text, b.text.buf) {
+		b.Replace(text)
+		return
+	}
+	b.text.held = false // it is part of text
+	b.Extend(text[b.text.Len():])
+}
+
+// Replace puts text in the place of what was streamed, without an event.
+func (b *Block) Replace(text []byte) {
+	if b.text.same(text) {
+		return
+	}
+	b.text = Text{}
+	b.text.Append(text)
+	b.text.Flush() // text is whole
+	n := b.text.Len()
+	for i := range b.answer.queue {
+		if s := &b.answer.queue[i]; s.block == b {
+			s.upto = n
+		}
+	}
+	switch {
+	case b.plain != nil:
+		b.plain.Text = b.text.String()
+	case b.thinking != nil:
+		b.thinking.Thinking = b.text.String()
+	case b.call != nil:
+		b.args.Reset()
+		b.show(n)
+	}
+}
+
 // Ended reports whether End was called.
 func (b *Block) Ended() bool { return b.ended }
 
@@ -178,8 +226,11 @@ func (a *Answer) next(ev *llm.Event) bool {
 		return false
 	}
 	s := &a.queue[a.head]
-	a.apply(s)
-	*ev = llm.Event{Type: s.typ, Index: s.block.index, Delta: s.delta, Partial: a.Message}
+	*ev = llm.Event{Type: s.typ, Delta: s.delta, Partial: a.Message}
+	if s.block != nil { // not so for the start
+		a.apply(s)
+		ev.Index = s.block.index
+	}
 	*s = step{}
 	if a.head++; a.head == len(a.queue) {
 		a.queue, a.head = a.queue[:0], 0

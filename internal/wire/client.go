@@ -50,6 +50,26 @@ func NewClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	}
 }
 
+// HTTP1 is c for servers and proxies that get along with HTTP/1.1 only. A client
+// whose transport is of another kind than the standard one stays as it is.
+func HTTP1(c *http.Client) *http.Client {
+	t, ok := c.Transport.(*http.Transport)
+	if !ok {
+		return c
+	}
+	t = t.Clone()
+	t.ForceAttemptHTTP2 = false
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.TLSNextProto = nil
+	if t.TLSClientConfig != nil {
+		t.TLSClientConfig.NextProtos = nil // a transport that was used has put h2 there
+	}
+	other := *c
+	other.Transport = t
+	return &other
+}
+
 // ProxyError says that a proxy was reached and would not connect.
 type ProxyError struct {
 	Proxy  string // host and port

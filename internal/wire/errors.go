@@ -22,12 +22,26 @@ const MaxErrorText = 4000
 // StatusError is a response of another status than success.
 type StatusError struct {
 	Status  int
+	Reason  string // words of the status line, such as Not Found
 	Header  http.Header
 	Body    []byte // as sent, cut at 256 KiB
 	Message string // in the words of the wire format
 }
 
 func (e *StatusError) Error() string { return e.Message }
+
+// maxReason bounds the words of a status line that are kept, in UTF-16 code
+// units.
+const maxReason = 200
+
+// reason is the words of a response's status line.
+func reason(resp *http.Response) string {
+	text := strings.TrimSpace(strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)))
+	if text == "" {
+		text = http.StatusText(resp.StatusCode)
+	}
+	return string(jsonwire.AppendUTF8(nil, text))
+}
 
 // ErrorObject is the body's error member, nil when the body is no JSON object
 // or has none.

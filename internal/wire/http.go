@@ -94,6 +94,19 @@ type Call struct {
 	// after which delay, and whether the server asked for that delay. Nil for
 	// Retryable and RetryDelay.
 	Retry func(err error, attempt int) (d time.Duration, asked, again bool)
+
+	// Prepare, when not nil, finishes the request of each attempt, for example
+	// with a signature that holds the time. An error of its ends the call.
+	Prepare func(req *http.Request) error
+	// Secrets are values that Prepare sends and that no text may repeat, beside
+	// the key and what Header holds.
+	Secrets []string
+
+	// Frames cuts the response into events; nil for server-sent events.
+	Frames Frames
+	// OwnStart says that the start event is due when the format calls
+	// Answer.Start, not as soon as the response begins.
+	OwnStart bool
 }
 
 type callKey struct{}
@@ -189,6 +202,15 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 		return nil, badAddress(m, errors.New("it has to begin with https:// or http:// and the name of a host"))
 	}
 	req.Header = c.Header.Clone()
+	if c.Prepare != nil {
+		if err := c.Prepare(req); err != nil {
+			cancel(nil)
+			if ctx.Err() != nil {
+				return nil, ErrAborted
+			}
+			return nil, err
+		}
+	}
 	if err := checkHeader(req.Header, m); err != nil {
 		cancel(nil)
 		return nil, err
@@ -256,8 +278,10 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 // statusError makes the error of a response from its body. Some services quote
 // the key that they refuse: it must not get into messages and sessions.
 func (c *Call) statusError(resp *http.Response, text []byte, o *llm.Options) *StatusError {
-	text = []byte(redact(string(text), secrets(c.Header, o)))
+	keys := c.secrets(o)
+	text = []byte(redact(string(text), keys))
 	e := &StatusError{Status: resp.StatusCode, Header: resp.Header, Body: text}
+	e.Reason = Truncate(redact(reason(resp), keys), maxReason)
 	if c.ErrorText != nil {
 		e.Message = c.ErrorText(e)
 	} else {
@@ -322,13 +346,15 @@ func (b *body) expire() {
 }
 
 // drain reads the rest, at most for d, so that the connection can be used again.
-func (b *body) drain(d time.Duration) {
+func (b *body) drain(d time.Duration) { b.drainTo(io.Discard, d) }
+
+func (b *body) drainTo(w io.Writer, d time.Duration) {
 	if b.closed {
 		return
 	}
 	t := time.AfterFunc(d, func() { b.cancel(nil) })
 	defer t.Stop()
-	io.Copy(io.Discard, io.LimitReader(b.src, maxErrorBody))
+	io.Copy(w, io.LimitReader(b.src, maxErrorBody))
 }
 
 func (b *body) close() {

@@ -104,6 +104,39 @@ func TestSendRetries(t *testing.T) {
 	}
 }
 
+// A call with a rule of its own is repeated by it, within what the options allow.
+func TestSendRetriesByRule(t *testing.T) {
+	const far = time.Hour
+	for _, c := range []struct {
+		name     string
+		asked    bool
+		retries  int
+		attempts int
+		waits    []time.Duration
+		err      string
+	}{
+		{"while the rule says so", false, 9, 3, []time.Duration{0, far}, "404 oops"},
+		{"while the options allow", false, 1, 2, []time.Duration{0}, "404 oops"},
+		{"no longer than the options allow", true, 9, 2, []time.Duration{0}, "Server requested 3600s retry delay (max: 60s). 404 oops"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			attempts := 0
+			url, h, waits := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				attempts++
+				w.WriteHeader(404)
+				io.WriteString(w, "oops")
+			})
+			call := &Call{URL: url, Retry: func(err error, attempt int) (time.Duration, bool, bool) {
+				return time.Duration(attempt) * far, c.asked, attempt < 2 && text(err) == "404 oops"
+			}}
+			_, err := h.Send(t.Context(), call, &llm.Model{}, &llm.Options{MaxRetries: c.retries})
+			if text(err) != c.err || attempts != c.attempts || !slices.Equal(*waits, c.waits) {
+				t.Errorf("%d attempts, waits %v, error %q", attempts, *waits, text(err))
+			}
+		})
+	}
+}
+
 func text(err error) string {
 	if err == nil {
 		return ""

@@ -49,6 +49,18 @@ func Secrets(header http.Header, o *llm.Options) []string { return secrets(heade
 // Redact is text with the given values replaced.
 func Redact(text string, secrets []string) string { return redact(text, secrets) }
 
+// secrets are those of the call's header fields, of what Prepare adds, and the key.
+func (c *Call) secrets(o *llm.Options) []string {
+	out := secrets(c.Header, o)
+	for _, v := range c.Secrets {
+		if len(v) >= minSecret && !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return len(b) - len(a) })
+	return out
+}
+
 // carriesSecret reports whether a header field of this name holds credentials.
 func carriesSecret(name string) bool {
 	name = strings.ToLower(name)

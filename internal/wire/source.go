@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net/http"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -54,7 +55,8 @@ type Source struct {
 
 	answer Answer
 	sse    SSE
-	call   *Call // that was sent last
+	frames Frames // of the call, or sse
+	call   *Call  // that was sent last
 	resp   *Response
 	other  bytes.Buffer // start of a body that may be no stream of events
 	events bool         // one was read
@@ -92,6 +94,14 @@ func NewMessage(api string, m *llm.Model) *llm.Assistant {
 // texts; formats reach it through the Source that they made.
 func (s *Source) Raw(sep string) string { return s.sse.Raw(sep) }
 
+// Header is that of the response being read, nil before there is one.
+func (s *Source) Header() http.Header {
+	if s.resp == nil {
+		return nil
+	}
+	return s.resp.Header
+}
+
 // Message is the message being built, for what formats record outside Event.
 func (s *Source) Message() *llm.Assistant { return s.answer.Message }
 
@@ -115,6 +125,9 @@ func (s *Source) Next() (llm.Event, bool) {
 				continue
 			}
 			s.state = stateBody
+			if s.call.OwnStart {
+				continue
+			}
 			return llm.Event{Type: llm.EventStart, Partial: s.answer.Message}, true
 		case stateBody:
 			if s.ctx.Err() != nil {
@@ -149,7 +162,10 @@ func (s *Source) open() error {
 		resp, err := s.host.Send(s.ctx, call, s.model, s.opts)
 		if err == nil {
 			s.resp = resp
-			s.sse.Reset(s.source())
+			if s.frames = call.Frames; s.frames == nil {
+				s.frames = &s.sse
+			}
+			s.frames.Reset(s.source())
 			return nil
 		}
 		var status *StatusError
@@ -159,10 +175,28 @@ func (s *Source) open() error {
 	}
 }
 
+// Frames cuts the body of a response into events. SSE is one; a format with
+// another framing brings its own.
+type Frames interface {
+	// MediaType is the type that a response in this framing is announced as.
+	MediaType() string
+	// Reset starts reading src.
+	Reset(src io.Reader)
+	// Next returns the next event, with slices that are valid until the next
+	// call. At the end of the stream err is io.EOF; bytes that are no event are
+	// a *FrameError.
+	Next() (name, data []byte, err error)
+}
+
+// FrameError says that a response does not have the framing of its format.
+type FrameError struct{ Problem string }
+
+func (e *FrameError) Error() string { return "the event stream is damaged: " + e.Problem }
+
 // source is the body of the response. The start of one that is not announced as
 // a stream of events is kept.
 func (s *Source) source() io.Reader {
-	if t, _, _ := mime.ParseMediaType(s.resp.Header.Get("Content-Type")); t == "text/event-stream" {
+	if t, _, _ := mime.ParseMediaType(s.resp.Header.Get("Content-Type")); t == s.frames.MediaType() {
 		return s.resp
 	}
 	return io.TeeReader(s.resp, (*opening)(&s.other))
@@ -189,7 +223,7 @@ func (s *Source) notEvents() error {
 
 // read takes one event of the response to the format.
 func (s *Source) read() {
-	name, data, err := s.sse.Next()
+	name, data, err := s.frames.Next()
 	switch {
 	case err == nil:
 		s.events = true
@@ -207,6 +241,14 @@ func (s *Source) read() {
 		}
 	case errors.Is(err, io.EOF):
 		err = s.notEvents()
+	default:
+		var frame *FrameError
+		if errors.As(err, &frame) && s.other.Len() > 0 {
+			s.resp.body.drainTo((*opening)(&s.other), drainTime)
+			if other := s.notEvents(); other != nil {
+				err = other
+			}
+		}
 	}
 	if err == ErrAborted {
 		s.answer.settle()
@@ -230,7 +272,7 @@ func (s *Source) terminal() llm.Event {
 	}
 	m.StopReason, m.ErrorMessage = llm.StopError, s.err.Error()
 	if s.call != nil {
-		m.ErrorMessage = redact(m.ErrorMessage, secrets(s.call.Header, s.opts))
+		m.ErrorMessage = redact(m.ErrorMessage, s.call.secrets(s.opts))
 	}
 	if errors.Is(s.err, ErrAborted) {
 		m.StopReason = llm.StopAborted

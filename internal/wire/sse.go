@@ -56,6 +56,9 @@ type SSE struct {
 	named  []byte // name, repaired
 }
 
+// MediaType implements Frames.
+func (s *SSE) MediaType() string { return "text/event-stream" }
+
 // Reset starts reading src and keeps the buffer.
 func (s *SSE) Reset(src io.Reader) {
 	*s = SSE{src: src, max: MaxEvent, lf: -1, buf: s.buf, joined: s.joined[:0], named: s.named[:0]}

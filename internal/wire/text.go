@@ -54,6 +54,15 @@ func (t *Text) Flush() string {
 	return t.view(from, len(t.buf))
 }
 
+// same reports whether p is all of the text, with a half that is held back.
+func (t *Text) same(p []byte) bool {
+	if t.held {
+		n := len(t.buf)
+		return len(p) == n+3 && string(p[:n]) == t.String() && string(p[n:]) == string(t.half[:])
+	}
+	return string(p) == t.String()
+}
+
 // Len is the length of the visible text in bytes.
 func (t *Text) Len() int { return len(t.buf) }
 

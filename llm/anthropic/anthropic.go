@@ -17,8 +17,13 @@
 //
 // A key goes in x-api-key, an OAuth access token (sk-ant-oat…) and a GitHub
 // Copilot token as a bearer token; with header fields for authorization in the
-// request or the model no key is needed. Requests always say that pinch sends
-// them.
+// request or the model no key is needed. Without any of these a model of
+// Anthropic's own is reached with the identity of the workload, which the
+// variables ANTHROPIC_FEDERATION_RULE_ID, ANTHROPIC_ORGANIZATION_ID and
+// ANTHROPIC_IDENTITY_TOKEN_FILE (or ANTHROPIC_IDENTITY_TOKEN) name, and
+// ANTHROPIC_SERVICE_ACCOUNT_ID and ANTHROPIC_WORKSPACE_ID narrow: it is exchanged
+// for an access token of some minutes, which is kept and renewed. Requests always
+// say that pinch sends them.
 //
 // # Prompt caching
 //
@@ -64,13 +69,15 @@ type Config struct {
 // API is the wire format. It is safe for concurrent use.
 type API struct {
 	host    *wire.Host
-	loose   sessions // whose preferred strict tools are sent without
+	loose   wire.Sessions // whose preferred strict tools are sent without
 	threads threads
+
+	federation *federation
 }
 
 // New makes the wire format.
 func New(c Config) *API {
-	return &API{host: wire.Host{
+	return &API{federation: newFederation(), host: wire.Host{
 		Client: c.Client, Version: c.Version, Getenv: c.Getenv, Now: c.Now, Wait: c.Wait, Random: c.Random,
 	}.Default()}
 }
@@ -101,7 +108,7 @@ type Options struct {
 
 // Stream implements llm.API. Its error is a *llm.KeyError.
 func (a *API) Stream(ctx context.Context, m *llm.Model, req *llm.Request) (*llm.Stream, error) {
-	if req.APIKey == "" && !hasAuthHeader(m, &req.Options) {
+	if _, ok := a.workload(m, &req.Options); !ok && req.APIKey == "" && !hasAuthHeader(m, &req.Options) {
 		return nil, &llm.KeyError{Provider: m.Provider}
 	}
 	return a.stream(ctx, m, req, nil), nil
@@ -114,13 +121,14 @@ func (a *API) StreamWith(ctx context.Context, m *llm.Model, req *llm.Request, o 
 }
 
 func (a *API) stream(ctx context.Context, m *llm.Model, req *llm.Request, o *Options) *llm.Stream {
-	x := &exchange{api: a, model: m, req: req, own: o, compat: readCompat(m)}
+	x := &exchange{ctx: ctx, api: a, model: m, req: req, own: o, compat: readCompat(m)}
 	x.source = wire.NewSource(ctx, a.host, ID, m, &req.Options, x)
 	return llm.NewStream(x.source)
 }
 
 // exchange is one request and its answer; it implements wire.Exchange.
 type exchange struct {
+	ctx    context.Context
 	api    *API
 	model  *llm.Model
 	req    *llm.Request
@@ -135,16 +143,27 @@ type exchange struct {
 	thread     thread
 	hash       *maphash.Hash // of messages in threads, nil until it is needed
 
+	workload identity // whose access token key is
+	key      string   // of the request, or an access token
+	renewed  bool     // the access token was refused and another one asked for
+
 	decoder
 }
 
 // Request implements wire.Exchange.
 func (x *exchange) Request() (*wire.Call, error) {
 	m, o := x.model, &x.req.Options
-	if o.APIKey == "" && !hasAuthHeader(m, o) {
-		return nil, &llm.KeyError{Provider: m.Provider}
+	base, err := x.api.host.BaseURL(m, o)
+	if err != nil {
+		return nil, err
 	}
-	x.loose = x.loose || x.api.loose.has(o.SessionID)
+	if base == "" {
+		base = defaultBaseURL
+	}
+	if err := x.authorize(base); err != nil {
+		return nil, err
+	}
+	x.loose = x.loose || x.api.loose.Has(o.SessionID)
 	body, betas, err := x.body()
 	if err != nil {
 		return nil, err
@@ -157,14 +176,23 @@ func (x *exchange) Request() (*wire.Call, error) {
 		sent = streamed(sent)
 		x.thread.custom = true // what the server has is not what is known here
 	}
-	base, err := x.api.host.BaseURL(m, o)
-	if err != nil {
-		return nil, err
-	}
-	if base == "" {
-		base = defaultBaseURL
-	}
 	return &wire.Call{URL: base + "/v1/messages?beta=true", Header: x.header(betas), Body: sent}, nil
+}
+
+// authorize finds the key of the request.
+func (x *exchange) authorize(base string) (err error) {
+	m, o := x.model, &x.req.Options
+	if x.key = o.APIKey; x.key != "" || hasAuthHeader(m, o) {
+		return nil
+	}
+	id, ok := x.api.workload(m, o)
+	if !ok {
+		return &llm.KeyError{Provider: m.Provider}
+	}
+	id.url = base + "/v1/oauth/token"
+	x.workload = id
+	x.key, err = x.api.federation.token(x.ctx, x.api.host, o, id)
+	return err
 }
 
 // Rejected implements wire.Exchange: whether a server knows threads and what its
@@ -173,11 +201,16 @@ func (x *exchange) Rejected(err *wire.StatusError) bool {
 	if x.threadRejected(err) {
 		return true
 	}
+	if err.Status == http.StatusUnauthorized && x.workload != (identity{}) && !x.renewed {
+		x.renewed = true
+		x.api.federation.forget(x.workload, x.key)
+		return true
+	}
 	if !x.strictSent || x.loose || !exceedsStrictLimits(err) {
 		return false
 	}
 	x.loose = true
-	x.api.loose.add(x.req.SessionID)
+	x.api.loose.Add(x.req.SessionID)
 	x.diagnose("anthropic_strict_tools_fallback", err, `{"reason":"strict_tool_limits_exceeded"}`)
 	return true
 }

@@ -75,8 +75,8 @@ type historyKey struct {
 func (x *exchange) body() (body []byte, betas []string, err error) {
 	m, o, c := x.model, &x.req.Options, &x.compat
 	changes := c.MidConvoSystemMessages && c.MidConvoToolChanges && declaresTools(x.req.Messages)
-	rules := &transcript.Rules{Model: m, SystemInPlace: c.MidConvoSystemMessages, NormalizeID: legalID,
-		LegalID: isLegalID}
+	rules := &transcript.Rules{Model: m, SystemInPlace: c.MidConvoSystemMessages, NormalizeID: transcript.WordID,
+		LegalID: transcript.IsWordID}
 	if changes {
 		rules.Tools = transcript.ToolChanges
 	}
@@ -214,6 +214,9 @@ func (x *exchange) sizeOfItems(items []transcript.Item[encoded]) (n int) {
 func (x *exchange) betas(top *head, changes bool) []string {
 	c := &x.compat
 	var list []string
+	if (isAccessToken(x.key) || x.workload != (identity{})) && x.model.Provider != "github-copilot" {
+		list = append(list, betaOAuth)
+	}
 	if top.tools != nil && !c.EagerToolInputStreaming {
 		list = append(list, betaEagerTools)
 	}
@@ -453,36 +456,4 @@ func streamed(body []byte) []byte {
 		out = append(out, ',')
 	}
 	return append(out, `"stream":true}`...)
-}
-
-// isLegalID reports whether legalID keeps an id as it is.
-func isLegalID(id string) bool {
-	for i := range len(id) {
-		switch c := id[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return len(id) <= 64
-}
-
-// legalID makes a tool call id that the protocol allows: letters, digits,
-// underscore and hyphen, at most 64.
-func legalID(id string, _ *llm.Assistant) string {
-	out := make([]byte, 0, min(len(id), 64))
-	for _, r := range id {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			out = append(out, byte(r))
-		case r > 0xFFFF: // two UTF-16 units, as peers count
-			out = append(out, '_', '_')
-		default:
-			out = append(out, '_')
-		}
-		if len(out) >= 64 {
-			return string(out[:64])
-		}
-	}
-	return string(out)
 }

@@ -53,35 +53,6 @@ func TestQuick(t *testing.T) {
 	}
 }
 
-func TestSessionsAreBounded(t *testing.T) {
-	var s sessions
-	id := func(i int) string { return string(rune('a'+i%26)) + string(rune(0x4E00+i)) }
-	for i := range maxSessions + 5 {
-		forgotten := s.add(id(i))
-		if (forgotten != "") != (i >= maxSessions) {
-			t.Fatalf("session %d: forgot %q", i, forgotten)
-		}
-	}
-	if s.has(id(4)) || !s.has(id(5)) || len(s.ids) != maxSessions {
-		t.Errorf("the oldest were not the ones to go: %d kept", len(s.ids))
-	}
-	s.remove(id(9))
-	if s.has(id(9)) || s.add("") != "" || s.has("") {
-		t.Error("removed and empty sessions are remembered")
-	}
-}
-
-func TestLegalID(t *testing.T) {
-	for id, want := range map[string]string{
-		"toolu_1-A": "toolu_1-A", "call|fc": "call_fc", "a.b:c": "a_b_c", "ü": "_", "🙈": "__", "": "",
-		"0123456789012345678901234567890123456789012345678901234567890123456": "0123456789012345678901234567890123456789012345678901234567890123",
-	} {
-		if got := legalID(id, nil); got != want {
-			t.Errorf("%q: got %q, want %q", id, got, want)
-		}
-	}
-}
-
 func TestStreamed(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"a":1,"stream":true}`:       `{"a":1,"stream":true}`,

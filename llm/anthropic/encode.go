@@ -355,10 +355,7 @@ func (x *exchange) appendThinking(b []byte, t *llm.Thinking) []byte {
 	return append(b, '}')
 }
 
-const (
-	seeImage   = "(see attached image)"
-	imageAfter = "(image attached after the tool results)"
-)
+const seeImage = "(see attached image)"
 
 // appendResult appends the block of a tool result. The protocol takes no
 // pictures in an error result; imagesAfter has them.
@@ -374,7 +371,7 @@ func appendResult(b []byte, m *llm.ToolResult) []byte {
 		case *llm.Image:
 			images++
 			if m.IsError && !inRun {
-				texts = append(texts, imageAfter)
+				texts = append(texts, transcript.ImageAfterResults)
 			}
 			inRun = true
 		}
@@ -426,7 +423,7 @@ func imagesAfter(m *llm.ToolResult) (after []byte) {
 		}
 		if after == nil {
 			after = append(after, ',')
-			after = appendText(after, "Images from the error result of tool call "+m.ToolCallID+" ("+m.ToolName+"):")
+			after = appendText(after, transcript.ErrorImagesTitle(m))
 		}
 		after = append(after, ',')
 		after = appendImage(after, img)

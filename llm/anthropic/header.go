@@ -29,15 +29,15 @@ func (x *exchange) header(betas []string) http.Header {
 	h.Set("Anthropic-Version", protocol)
 	switch {
 	case m.Provider == "github-copilot":
-		if o.APIKey != "" {
-			h.Set("Authorization", "Bearer "+o.APIKey)
+		if x.key != "" {
+			h.Set("Authorization", "Bearer "+x.key)
 		}
 		wire.Copilot(h, x.req.Messages)
-	case isAccessToken(o.APIKey):
-		h.Set("Authorization", "Bearer "+o.APIKey)
+	case isAccessToken(x.key), x.workload != (identity{}):
+		h.Set("Authorization", "Bearer "+x.key)
 	default:
-		if o.APIKey != "" {
-			h.Set("X-Api-Key", o.APIKey)
+		if x.key != "" {
+			h.Set("X-Api-Key", x.key)
 		}
 		if x.compat.SessionAffinity && o.SessionID != "" && x.api.host.CacheRetention(o) != "none" {
 			name := "X-Session-Affinity"

@@ -51,11 +51,9 @@ func decideThinking(m *llm.Model, c *Compat, o *llm.Options, own *Options, estim
 		if o.Reasoning != "" && o.Reasoning != llm.LevelOff {
 			t.enabled = true
 			if c.AdaptiveThinking || c.MidConvoEffort {
-				t.effort = effortOf(m, o.Reasoning)
+				t.effort = transcript.Effort(m, o.Reasoning)
 			} else {
-				most, budget := transcript.ThinkingBudget(t.maxTokens, m.MaxTokens, o.Reasoning, o.ThinkingBudgets)
-				t.maxTokens = transcript.ClampMaxTokens(m.ContextWindow, estimate, most)
-				t.budget = min(budget, max(0, t.maxTokens-defaultBudget))
+				t.maxTokens, t.budget = transcript.BudgetedTokens(m, o, estimate, t.maxTokens)
 			}
 		}
 	}
@@ -67,21 +65,6 @@ func decideThinking(m *llm.Model, c *Compat, o *llm.Options, own *Options, estim
 	}
 	t.inConversation = c.MidConvoEffort && m.Reasoning && t.enabled
 	return t
-}
-
-// effortOf is the effort that a level stands for.
-func effortOf(m *llm.Model, level llm.ThinkingLevel) string {
-	if v := m.ThinkingLevelMap[level]; v != nil {
-		return *v
-	}
-	switch level {
-	case llm.LevelMinimal, llm.LevelLow:
-		return "low"
-	case llm.LevelMedium:
-		return "medium"
-	default:
-		return "high"
-	}
 }
 
 // knownEffort reports whether an effort recorded in a message is one that the

@@ -27,7 +27,7 @@ type threads struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
 	states map[string]*threadState
-	order  sessions // bounds states
+	order  wire.Sessions // bounds states
 }
 
 // threadState is what a session's last clean answer left on the server. It is
@@ -56,7 +56,7 @@ func (t *threads) store(session string, s *threadState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.init()
-	if forgotten := t.order.add(session); forgotten != "" {
+	if forgotten := t.order.Add(session); forgotten != "" {
 		delete(t.states, forgotten)
 	}
 	t.states[session] = s
@@ -280,6 +280,6 @@ func (x *exchange) recordThread(m *llm.Assistant) {
 // EndSession forgets what the API remembers of a session. Without it the
 // oldest of many sessions are forgotten by themselves.
 func (a *API) EndSession(id string) {
-	a.loose.remove(id)
+	a.loose.Remove(id)
 	a.threads.forget(id)
 }

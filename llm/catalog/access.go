@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/pinch-agent/pinch/auth"
+	"github.com/pinch-agent/pinch/internal/regular"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -20,6 +22,10 @@ type Access struct {
 	Headers map[string]*string
 	BaseURL string            // the address to use in place of the model's
 	Env     map[string]string // for llm.Options.Env
+	OAuth   *auth.OAuth       // the sign-in whose token Key is, with auth.StoredOAuth
+	// Warning is what a person should hear although the request can be sent, such
+	// as a token that could not be renewed yet; nil for nothing.
+	Warning error
 }
 
 // Auth resolves key, headers and address for one request. It is called before
@@ -45,8 +51,8 @@ func (c *Catalog) Auth(ctx context.Context, m *llm.Model) (Access, error) {
 	if err != nil {
 		return Access{}, err
 	}
-	a := Access{Source: found.Source, Key: found.Key, Env: found.Env, BaseURL: m.BaseURL}
-	if a.Key.IsEmpty() && !p.Keyless {
+	a := Access{Source: found.Source, Key: found.Key, Env: found.Env, BaseURL: m.BaseURL, OAuth: found.OAuth, Warning: found.Warning}
+	if a.Key.IsEmpty() && !p.Keyless && !c.ambient(&p) {
 		return Access{}, &llm.KeyError{Provider: p.ID}
 	}
 	env := q.Env.With(found.Env)
@@ -78,6 +84,32 @@ func (c *Catalog) Auth(ctx context.Context, m *llm.Model) (Access, error) {
 		return Access{}, err
 	}
 	return a, nil
+}
+
+// ambient reports whether p is set up without a key: its wire format finds
+// credentials where its cloud puts them.
+func (c *Catalog) ambient(p *Provider) bool {
+	env := c.o.Env
+	for _, names := range p.Ambient {
+		if !slices.ContainsFunc(names, func(name string) bool { return env.Credential(name) == "" }) {
+			return p.ID != "google-vertex" || hasGoogleCredentials(env)
+		}
+	}
+	return false
+}
+
+// hasGoogleCredentials looks for Application Default Credentials: the file that
+// a variable names, or the one that gcloud writes.
+func hasGoogleCredentials(env auth.Env) bool {
+	file := env.Credential("GOOGLE_APPLICATION_CREDENTIALS")
+	if file == "" {
+		folder := env.Get("APPDATA") // on Windows
+		if folder == "" {
+			folder = filepath.Join(env.Get("HOME"), ".config")
+		}
+		file = filepath.Join(folder, "gcloud", "application_default_credentials.json")
+	}
+	return regular.Check(file) == nil
 }
 
 // header sets a header; names differ only by more than case.

@@ -16,6 +16,12 @@ import (
 func apply(m *llm.Model, raw []byte) {
 	var r jsonwire.Reader
 	r.Reset(raw)
+	applyFrom(m, &r, nil)
+}
+
+// applyFrom is apply for the object that a reader stands before. onAPI, when not
+// nil, is called for a wire format before it is set.
+func applyFrom(m *llm.Model, r *jsonwire.Reader, onAPI func(api string)) {
 	for r.Object(); r.More(); {
 		switch string(r.Key()) {
 		case "id":
@@ -23,7 +29,11 @@ func apply(m *llm.Model, raw []byte) {
 		case "name":
 			m.Name = r.Text()
 		case "api":
-			m.API = r.Text()
+			api := r.Text()
+			if onAPI != nil {
+				onAPI(api)
+			}
+			m.API = api
 		case "baseUrl":
 			m.BaseURL = r.Text()
 		case "type":
@@ -31,7 +41,7 @@ func apply(m *llm.Model, raw []byte) {
 		case "reasoning":
 			m.Reasoning = r.Bool()
 		case "thinkingLevelMap":
-			m.ThinkingLevelMap = applyLevels(m.ThinkingLevelMap, &r)
+			m.ThinkingLevelMap = applyLevels(m.ThinkingLevelMap, r)
 		case "input":
 			m.Input = []string{}
 			for r.Array(); r.More(); {
@@ -40,9 +50,9 @@ func apply(m *llm.Model, raw []byte) {
 		case "inputLimits":
 			m.InputLimits = mergeDeep(m.InputLimits, r.Raw())
 		case "cost":
-			m.Cost = applyRates(m.Cost, &r)
+			m.Cost = applyRates(m.Cost, r)
 		case "promptCache":
-			m.PromptCache = applyPromptCache(m.PromptCache, &r)
+			m.PromptCache = applyPromptCache(m.PromptCache, r)
 		case "contextWindow":
 			m.ContextWindow = int(r.Int())
 		case "maxTokens":

@@ -23,12 +23,21 @@ type Provider struct {
 	BaseURL      string   // address of a model without one of its own
 	DefaultModel string   // id of the model to start with; "" for the first
 	Keyless      bool     // needs no credentials
+	// Ambient lists sets of variables. When all of a set are there, the wire
+	// format finds credentials by itself, and no key is needed.
+	Ambient [][]string
+	// SecretEnv lists variables beside Env that hold credentials, or lead to them.
+	SecretEnv []string
+	// ModelsURL is the address of a list of its models that anyone may read,
+	// for Refresh; "" for none.
+	ModelsURL string
 }
 
 // Options are the options of New. The zero value has the built-in models and the
 // environment's keys.
 type Options struct {
 	ModelsFile string      // path of models.json; "" for none
+	StoreFile  string      // path of models-store.json, the lists that Refresh fetched; "" for none
 	Store      *auth.Store // nil for none
 	Env        auth.Env
 	Run        auth.Runner // for commands in models.json; nil for auth.RunCommand
@@ -47,6 +56,8 @@ type Catalog struct {
 	added   []addition             // providers and models of the program, in order
 	file    *overlay               // models.json, nil until read
 	problem error                  // why models.json is not in use
+	fetched *modelStore            // models-store.json, nil until read
+	virtual []VirtualModel         // of the program, in order
 	list    []Provider             // what providers returns, nil until made
 	built   map[string][]*llm.Model
 }
@@ -108,13 +119,14 @@ func (c *Catalog) Problem() error {
 	return c.problem
 }
 
-// Reload forgets what was read of models.json, so that the next call reads it
-// again. A file that has become bad leaves the last good one in use.
+// Reload forgets what was read of models.json and models-store.json, so that the
+// next call reads them again. A models.json that has become bad leaves the last
+// good one in use.
 func (c *Catalog) Reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.file
-	c.file, c.list = nil, nil
+	c.file, c.fetched, c.list = nil, nil, nil
 	clear(c.built)
 	if c.overlay(); c.problem != nil && last != nil {
 		c.file = last
@@ -129,9 +141,9 @@ func (c *Catalog) Providers() []Provider {
 	return slices.Clone(c.providers())
 }
 
-// SecretNames lists the variables that keys come from: those of the providers,
-// and those that models.json and the stored keys name. Processes that a program
-// starts have no need of them.
+// SecretNames lists the variables that credentials come from: keys and tokens of
+// all providers, what their clouds know a program by, and those that models.json
+// and the stored keys name. Processes that a program starts have no need of them.
 func (c *Catalog) SecretNames() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,6 +155,7 @@ func (c *Catalog) SecretNames() []string {
 	}
 	for _, p := range c.providers() {
 		names = append(names, p.Env...)
+		names = append(names, p.SecretEnv...)
 	}
 	for _, p := range c.overlay().providers {
 		names = append(names, auth.Names(p.apiKey)...)
@@ -216,7 +229,7 @@ func (c *Catalog) Available() []*llm.Model {
 	defer c.mu.Unlock()
 	var all []*llm.Model
 	for _, p := range c.providers() {
-		if c.source(p) != auth.None || p.Keyless {
+		if c.ready(&p) {
 			all = append(all, c.models(p)...)
 		}
 	}
@@ -231,7 +244,12 @@ func (c *Catalog) HasCredentials(provider string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return p.Keyless || c.source(p) != auth.None
+	return c.ready(&p)
+}
+
+// ready reports whether a request to p has credentials. c.mu is held.
+func (c *Catalog) ready(p *Provider) bool {
+	return p.Keyless || c.source(*p) != auth.None || c.ambient(p)
 }
 
 // StoredProblem tells why a stored credential of a provider is none: the file of

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pinch-agent/pinch/auth"
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -57,7 +59,7 @@ func TestBuiltin(t *testing.T) {
 		}
 		ids := map[string]bool{}
 		for _, m := range models {
-			if ids[m.ID] || m.ID == "" || m.Name == "" || m.Provider != p.ID || m.BaseURL == "" || !slices.Contains(p.APIs, m.API) ||
+			if ids[m.ID] || m.ID == "" || m.Name == "" || m.Provider != p.ID || m.BaseURL == "" && needsAddress(m.API) || !slices.Contains(p.APIs, m.API) ||
 				!slices.Contains(formats, m.API) || m.ContextWindow <= 0 || m.MaxTokens <= 0 || m.MaxTokens > m.ContextWindow || len(m.SupportedLevels()) == 0 {
 				t.Errorf("model %+v", m)
 			}
@@ -70,12 +72,27 @@ func TestBuiltin(t *testing.T) {
 	}
 	for _, e := range entries {
 		id := strings.TrimSuffix(e.Name(), ".json")
-		raw, _ := data.ReadFile("models/" + e.Name())
-		if !seen[id] || len(builtinModels(id)) == 0 {
+		if id == "manifest" {
+			continue
+		}
+		if !seen[id] {
 			t.Errorf("%s belongs to no provider", e.Name())
 		}
-		// The embedded lists obey the schema of the user's file.
-		if _, err := readOverlay(e.Name(), fmt.Appendf(nil, `{"providers":{%q:{"models":%s}}}`, id, raw)); err != nil {
+		// The embedded models obey the schema of the user's file, but for prices of
+		// nothing, which they leave out.
+		overrides := []byte("{}")
+		f := readBuiltin(id)
+		for _, d := range f.defaults {
+			overrides = mergeFlat(overrides, fmt.Appendf(nil, "{%q:%s}", "default:"+d.name, d.value))
+		}
+		models, err := elements(f.models)
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name(), err)
+		}
+		for _, m := range models {
+			overrides = mergeFlat(overrides, fmt.Appendf(nil, "{%s:%s}", jsonwire.Get(m, "id"), m))
+		}
+		if _, err := readOverlay(e.Name(), fmt.Appendf(nil, `{"providers":{%q:{"modelOverrides":%s}}}`, id, overrides)); err != nil {
 			t.Errorf("%s: %v", e.Name(), err)
 		}
 	}
@@ -83,7 +100,7 @@ func TestBuiltin(t *testing.T) {
 	if opus == nil || opus.API != apiAnthropic || !opus.Reasoning || !opus.AcceptsImages() || opus.Cost.Output != 25 {
 		t.Errorf("%+v", opus)
 	}
-	if m := c.Find("openai", "gpt-5.1"); m == nil || m.API != apiCompletions || m.BaseURL != "https://api.openai.com/v1" {
+	if m := c.Find("openai", "gpt-5.1"); m == nil || m.API != apiResponses || m.BaseURL != "https://api.openai.com/v1" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -123,7 +140,7 @@ func TestResolve(t *testing.T) {
 		{"", "", "", "", "", `Model "" not found. Use --list-models to see available models.`},
 		{"plain", "nobody", "", "", "", `Unknown provider "nobody". Use --list-models to see available providers/models.`},
 		// Several routers list it, none is set up.
-		{"openai/gpt-oss-20b", "", "", "", "", `Model "openai/gpt-oss-20b" is ambiguous (openrouter/openai/gpt-oss-20b, groq/openai/gpt-oss-20b, together/openai/gpt-oss-20b). Use --provider to choose one.`},
+		{"openai/gpt-oss-20b", "", "", "", "", `Model "openai/gpt-oss-20b" is ambiguous (openrouter/openai/gpt-oss-20b, groq/openai/gpt-oss-20b, together/openai/gpt-oss-20b, nvidia/openai/gpt-oss-20b, vercel-ai-gateway/openai/gpt-oss-20b). Use --provider to choose one.`},
 		{"openai/gpt-oss-20b", "groq", "groq/openai/gpt-oss-20b", "", "", ""},
 		{"groq/openai/gpt-oss-20b", "", "groq/openai/gpt-oss-20b", "", "", ""},
 		{"huggingface/some/model", "", "huggingface/some/model", "", `Model "some/model" not found for provider "huggingface". Using custom model id.`, ""},
@@ -513,7 +530,11 @@ func TestSecretNames(t *testing.T) {
 	write(filepath.Join(dir, "auth.json"), `{"other":{"type":"api_key","key":"$STORED_NAME"}}`)
 	c := New(Options{ModelsFile: file, Store: auth.OpenStore(filepath.Join(dir, "auth.json"), auth.StoreOptions{})})
 	names := c.SecretNames()
-	for _, want := range []string{"ANTHROPIC_API_KEY", "MY_KEY", "TEAM_TOKEN", "MODEL_TOKEN", "STORED_NAME"} {
+	for _, want := range []string{
+		"ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN", "COPILOT_GITHUB_TOKEN", "MY_KEY", "TEAM_TOKEN", "MODEL_TOKEN", "STORED_NAME",
+		"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"GEMINI_API_KEY", "GOOGLE_CLOUD_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS",
+	} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is missing in %v", want, names)
 		}
@@ -524,5 +545,54 @@ func TestLongListsOfModelsAreCut(t *testing.T) {
 	e := &NotFoundError{Pattern: "x", Ambiguous: slices.Repeat([]*llm.Model{{Provider: "p", ID: "m"}}, 12)}
 	if got := e.Error(); strings.Count(got, "p/m") != 10 || !strings.Contains(got, "p/m, and 2 more)") {
 		t.Error(got)
+	}
+}
+
+// A run of many requests gets the renewed token from the request on that needs
+// it, and hears what a person should know.
+func TestRequestsGetRenewedTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth.json")
+	at := time.UnixMilli(1_800_000_000_000)
+	entry := fmt.Sprintf(`{"anthropic":{"type":"oauth","access":"sk-ant-oat-0","refresh":"r0","expires":%d,"accountId":"id"}}`, at.Add(time.Hour).UnixMilli())
+	if err := os.WriteFile(path, []byte(entry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now, n := at, 0
+	var fail error
+	store := auth.OpenStore(path, auth.StoreOptions{
+		Now: func() time.Time { return now },
+		Refresh: func(_ context.Context, provider string, c *auth.OAuth) (*auth.OAuth, error) {
+			if fail != nil {
+				return nil, fail
+			}
+			n++
+			next := *c
+			next.Access, next.Expires = auth.NewSecret(fmt.Sprintf("sk-ant-oat-%d", n)), now.Add(time.Hour)
+			return &next, nil
+		},
+	})
+	c := New(Options{Store: store, Env: auth.Env{Process: func(name string) string {
+		if name == "ANTHROPIC_API_KEY" {
+			return "not-this"
+		}
+		return ""
+	}}})
+	m := &llm.Model{Provider: "anthropic", ID: "m"}
+	ask := func(want string, warned bool) {
+		t.Helper()
+		a, err := c.Auth(t.Context(), m)
+		if err != nil || a.Key.Reveal() != want || a.Source != auth.StoredOAuth || a.OAuth.Extra("accountId") != "id" || (a.Warning != nil) != warned {
+			t.Errorf("%q %v %v, %v", a.Key.Reveal(), a.Source, a.Warning, err)
+		}
+	}
+	ask("sk-ant-oat-0", false)
+	now = now.Add(56 * time.Minute)
+	ask("sk-ant-oat-1", false)
+	ask("sk-ant-oat-1", false)
+	now, fail = now.Add(58*time.Minute), errors.New("the network is down")
+	ask("sk-ant-oat-1", true)
+	now = now.Add(time.Hour)
+	if _, err := c.Auth(t.Context(), m); err == nil || !strings.Contains(err.Error(), "OAuth refresh failed for anthropic: the network is down") {
+		t.Errorf("got %v", err)
 	}
 }

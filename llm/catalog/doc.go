@@ -16,4 +16,19 @@
 //	access, err := c.Auth(ctx, choice.Model)
 //
 // Models are shared and must not be changed.
+//
+// # Facts
+//
+// Windows, limits, prices and flags of the built-in models are files in models/,
+// one for each provider, written by the module in generate/. A file is decoded
+// when a model of its provider is wanted; a search by name reads the names
+// alone. Refresh fetches newer lists when the program asks for it, keeps them in
+// Options.StoreFile, and never lets a list say where a request goes. Of three
+// sources the later wins: built-in data, what was fetched since, models.json.
+//
+// # Virtual models
+//
+// AddVirtual adds a model that stands for others: an llm.Router chooses who
+// answers each request. Harnesses take Catalog.Router for that; a program that
+// makes requests of its own asks Physical.
 package catalog

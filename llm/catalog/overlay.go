@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +25,7 @@ type fileProvider struct {
 	apiKey     string // a value
 	api        string
 	oauth      string
+	modelsURL  string
 	headers    []header
 	authHeader bool
 	compat     jsontext.Value
@@ -134,6 +136,8 @@ func readProvider(id string, raw []byte) fileProvider {
 			p.api = r.Text()
 		case "oauth":
 			p.oauth = r.Text()
+		case "modelsUrl":
+			p.modelsURL = r.Text()
 		case "authHeader":
 			p.authHeader = r.Bool()
 		case "headers":
@@ -182,18 +186,22 @@ func (c *Catalog) usable(file *overlay) error {
 			fail(path, "has no name")
 		}
 		if !p.effective() {
-			fail(path, "has no effect: it needs baseUrl, apiKey, headers, compat, models or modelOverrides")
+			fail(path, "has no effect: it needs baseUrl, apiKey, headers, compat, models, modelOverrides or modelsUrl")
 		}
 		if p.oauth != "" && p.baseURL == "" {
 			fail(path+"/baseUrl", "is required beside oauth")
 		}
+		var existing []*llm.Model
+		if known, ok := builtinProvider(p.id); ok && len(p.models) > 0 {
+			existing = builtinModels(&known)
+		}
 		for j, entry := range p.models {
-			m := p.newModel(entry, builtinModels(p.id))
+			m := p.newModel(entry, existing)
 			at := fmt.Sprintf("%s/models/%d", path, j)
 			if m.API == "" {
 				fail(at+"/api", "is required, here or for the provider")
 			}
-			if m.BaseURL == "" {
+			if m.BaseURL == "" && needsAddress(m.API) {
 				fail(at+"/baseUrl", "is required, here or for the provider")
 			}
 		}
@@ -220,7 +228,7 @@ func (e *UseError) Error() string {
 
 func (p *fileProvider) effective() bool {
 	return p.baseURL != "" || p.apiKey != "" || p.headers != nil || p.compat != nil || p.authHeader ||
-		p.oauth != "" || p.models != nil || p.overrides != nil
+		p.oauth != "" || p.modelsURL != "" || p.models != nil || p.overrides != nil
 }
 
 // Limits of a model that names none, in tokens.
@@ -230,53 +238,44 @@ const (
 )
 
 // newModel makes the model of an entry. What the entry leaves out comes from
-// the provider, then from a kindred model among those that the provider has.
+// the provider, then from a kindred model among those that the provider has, and
+// what all models of a built-in provider's wire format have.
 func (p *fileProvider) newModel(entry fileModel, existing []*llm.Model) *llm.Model {
-	m := &llm.Model{
-		Provider:      p.id,
-		Input:         []string{"text"},
-		ContextWindow: defaultContextWindow,
-		MaxTokens:     defaultMaxTokens,
-	}
-	if p.compat != nil {
-		m.Compat = p.compat
-	}
-	apply(m, entry.raw)
-	if m.Name == "" {
-		m.Name = m.ID
-	}
-	if m.API == "" {
-		m.API = p.api
-	}
-	if m.BaseURL == "" {
-		m.BaseURL = p.baseURL
-	}
-	if m.API != "" && m.BaseURL != "" {
-		return m
-	}
+	var own llm.Model // what the entry says of itself
+	apply(&own, entry.raw)
+	api, base := cmp.Or(own.API, p.api), cmp.Or(own.BaseURL, p.baseURL)
 	like := &llm.Model{}
-	if len(existing) > 0 {
-		like = kindred(existing, m)
-	} else if known, ok := builtinProvider(p.id); ok {
+	known, builtin := builtinProvider(p.id)
+	var file builtinFile
+	if builtin {
+		file = readBuiltin(p.id)
+	}
+	switch {
+	case api != "" && base != "":
+	case len(existing) > 0:
+		like = kindred(existing, own.ID, api)
+	case builtin:
 		like = &llm.Model{API: known.listedAPI(), BaseURL: known.BaseURL}
 	}
-	if m.API == "" {
-		m.API = like.API
+	api = cmp.Or(api, like.API)
+	m := file.blank(&Provider{ID: p.id}, api)
+	base = cmp.Or(base, m.BaseURL, like.BaseURL)
+	if p.compat != nil {
+		m.Compat = mergeCompat(m.Compat, p.compat)
 	}
-	if m.BaseURL == "" {
-		m.BaseURL = like.BaseURL
-	}
+	apply(m, entry.raw)
+	m.API, m.BaseURL, m.Name = api, base, cmp.Or(m.Name, m.ID)
 	return m
 }
 
 // kindred is the model that an entry without wire format or address resembles
 // most: the one of its id, one of its wire format, one that speaks
 // openai-completions, the first.
-func kindred(existing []*llm.Model, m *llm.Model) *llm.Model {
+func kindred(existing []*llm.Model, id, api string) *llm.Model {
 	tests := []func(x *llm.Model) bool{
-		func(x *llm.Model) bool { return x.ID == m.ID },
-		func(x *llm.Model) bool { return m.API != "" && x.API == m.API },
-		func(x *llm.Model) bool { return x.API == "openai-completions" },
+		func(x *llm.Model) bool { return x.ID == id },
+		func(x *llm.Model) bool { return api != "" && x.API == api },
+		func(x *llm.Model) bool { return x.API == apiCompletions },
 	}
 	for _, test := range tests {
 		if i := slices.IndexFunc(existing, test); i >= 0 {

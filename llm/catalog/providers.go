@@ -21,68 +21,102 @@ const (
 	apiPi          = "pi-messages"
 )
 
-// builtinProviders are the providers known without any file, in the order in
-// which a start without a choice tries them: vendors of own models first.
-func builtinProviders() []Provider {
-	p := func(id, name, env, apis, baseURL, model string) Provider {
-		return Provider{
-			ID: id, Name: name, Env: strings.Fields(env), APIs: strings.Fields(apis),
-			BaseURL: baseURL, DefaultModel: model,
+// builtinRows describes the providers known without any file, in the order in
+// which a start without a choice tries them: vendors of own models first. Lists
+// are words with blanks between.
+type builtinRow struct{ id, name, env, apis, baseURL, model string }
+
+var builtinRows = [...]builtinRow{
+	{"anthropic", "Anthropic", "ANTHROPIC_AUTH_TOKEN ANTHROPIC_OAUTH_TOKEN ANTHROPIC_API_KEY", apiAnthropic, "https://api.anthropic.com", "claude-opus-4-8"},
+	{"openai", "OpenAI", "OPENAI_API_KEY", apiResponses, "https://api.openai.com/v1", "gpt-5.5"},
+	{"openai-codex", "OpenAI Codex", "", apiCodex, "https://chatgpt.com/backend-api", "gpt-5.5"},
+	{"google", "Google Gemini", "GEMINI_API_KEY", apiGoogle, "https://generativelanguage.googleapis.com/v1beta", "gemini-3.1-pro-preview"},
+	{"google-vertex", "Google Vertex AI", "GOOGLE_CLOUD_API_KEY", apiVertex, "https://{location}-aiplatform.googleapis.com", "gemini-3.1-pro-preview"},
+	{"amazon-bedrock", "Amazon Bedrock", "AWS_BEARER_TOKEN_BEDROCK", apiBedrock, "https://bedrock-runtime.us-east-1.amazonaws.com", "us.anthropic.claude-opus-4-8"},
+	{"azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", apiAzure + " " + apiCompletions, "", "gpt-5.5"},
+	{"github-copilot", "GitHub Copilot", "COPILOT_GITHUB_TOKEN", apiAnthropic + " " + apiCompletions + " " + apiResponses, "https://api.individual.githubcopilot.com", "claude-sonnet-4.6"},
+	{"openrouter", "OpenRouter", "OPENROUTER_API_KEY", apiCompletions + " " + apiAnthropic, "https://openrouter.ai/api/v1", "anthropic/claude-opus-4.8"},
+	{"xai", "xAI", "XAI_API_KEY", apiResponses, "https://api.x.ai/v1", "grok-4.3"},
+	{"groq", "Groq", "GROQ_API_KEY", apiCompletions, "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"},
+	{"cerebras", "Cerebras", "CEREBRAS_API_KEY", apiCompletions, "https://api.cerebras.ai/v1", "gpt-oss-120b"},
+	{"deepseek", "DeepSeek", "DEEPSEEK_API_KEY", apiCompletions, "https://api.deepseek.com", "deepseek-v4-pro"},
+	{"moonshotai", "Moonshot AI", "MOONSHOT_API_KEY", apiCompletions, "https://api.moonshot.ai/v1", "kimi-k2.6"},
+	{"moonshotai-cn", "Moonshot AI (China)", "MOONSHOT_API_KEY", apiCompletions, "https://api.moonshot.cn/v1", "kimi-k2.6"},
+	{"kimi-coding", "Kimi Coding", "KIMI_API_KEY", apiCompletions, "https://api.kimi.com/coding/v1", "kimi-for-coding"},
+	{"zai", "Z.ai", "ZAI_API_KEY", apiCompletions, "https://api.z.ai/api/coding/paas/v4", "glm-5.2"},
+	{"zai-coding-cn", "Z.ai Coding (China)", "ZAI_CODING_CN_API_KEY", apiCompletions, "https://open.bigmodel.cn/api/coding/paas/v4", "glm-5.2"},
+	{"together", "Together AI", "TOGETHER_API_KEY", apiCompletions, "https://api.together.ai/v1", "moonshotai/Kimi-K2.6"},
+	{"mistral", "Mistral", "MISTRAL_API_KEY", apiMistral, "https://api.mistral.ai", "mistral-medium-2604"},
+	{"fireworks", "Fireworks", "FIREWORKS_API_KEY", apiAnthropic + " " + apiCompletions, "https://api.fireworks.ai/inference", "accounts/fireworks/models/kimi-k2p7-code"},
+	{"huggingface", "Hugging Face", "HF_TOKEN", apiCompletions, "https://router.huggingface.co/v1", "zai-org/GLM-5.2"},
+	{"baseten", "Baseten", "BASETEN_API_KEY", apiCompletions, "https://inference.baseten.co/v1", "zai-org/GLM-5.2"},
+	{"nvidia", "NVIDIA", "NVIDIA_API_KEY", apiCompletions, "https://integrate.api.nvidia.com/v1", "nvidia/nemotron-3-ultra-550b-a55b"},
+	{"minimax", "MiniMax", "MINIMAX_API_KEY", apiAnthropic, "https://api.minimax.io/anthropic", "MiniMax-M3"},
+	{"minimax-cn", "MiniMax (China)", "MINIMAX_CN_API_KEY", apiAnthropic, "https://api.minimaxi.com/anthropic", "MiniMax-M3"},
+	{"meta", "Meta", "META_API_KEY", apiResponses, "https://api.meta.ai/v1", ""},
+	{"ant-ling", "Ant Ling", "ANT_LING_API_KEY", apiCompletions, "https://api.ant-ling.com/v1", ""},
+	{"vercel-ai-gateway", "Vercel AI Gateway", "AI_GATEWAY_API_KEY", apiAnthropic, "https://ai-gateway.vercel.sh", "anthropic/claude-opus-4.8"},
+	{"cloudflare-ai-gateway", "Cloudflare AI Gateway", "CLOUDFLARE_API_KEY", apiAnthropic + " " + apiCompletions + " " + apiResponses, "https://gateway.ai.cloudflare.com/v1/{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}/", "claude-opus-4-8"},
+	{"cloudflare-workers-ai", "Cloudflare Workers AI", "CLOUDFLARE_API_KEY", apiCompletions, "https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1", "@cf/zai-org/glm-5.2"},
+	{"opencode", "OpenCode Zen", "OPENCODE_API_KEY", apiAnthropic + " " + apiGoogle + " " + apiCompletions + " " + apiResponses, "https://opencode.ai/inference/openai/v1", "claude-opus-4-8"},
+	{"opencode-go", "OpenCode Go", "OPENCODE_API_KEY", apiAnthropic + " " + apiGoogle + " " + apiCompletions + " " + apiResponses, "https://opencode.ai/inference/go/openai/v1", "kimi-k2.6"},
+	{"qwen-token-plan", "Qwen Token Plan", "QWEN_TOKEN_PLAN_TEAM_API_KEY QWEN_TOKEN_PLAN_API_KEY", apiCompletions, "https://token-plan.maas.qwencloudapi.com/compatible-mode/v1", ""},
+	{"qwen-token-plan-cn", "Qwen Token Plan (China)", "QWEN_TOKEN_PLAN_TEAM_CN_API_KEY QWEN_TOKEN_PLAN_CN_API_KEY", apiCompletions, "https://token-plan.maas.qianwenaiapi.com/compatible-mode/v1", ""},
+	{"qwen-token-plan-individual", "Qwen Token Plan (individual)", "QWEN_TOKEN_PLAN_INDIVIDUAL_API_KEY QWEN_TOKEN_PLAN_API_KEY", apiCompletions, "https://token-plan.maas.qwencloudapi.com/compatible-mode/v1", ""},
+	{"qwen-token-plan-individual-cn", "Qwen Token Plan (individual, China)", "QWEN_TOKEN_PLAN_INDIVIDUAL_CN_API_KEY QWEN_TOKEN_PLAN_CN_API_KEY", apiCompletions, "https://token-plan.maas.qianwenaiapi.com/compatible-mode/v1", ""},
+	{"xiaomi", "Xiaomi MiMo", "XIAOMI_API_KEY", apiCompletions, "https://api.xiaomimimo.com/v1", "mimo-v2.5-pro"},
+	{"xiaomi-token-plan-cn", "Xiaomi Token Plan (China)", "XIAOMI_TOKEN_PLAN_CN_API_KEY", apiCompletions, "https://token-plan-cn.xiaomimimo.com/v1", "mimo-v2.5-pro"},
+	{"xiaomi-token-plan-ams", "Xiaomi Token Plan (Amsterdam)", "XIAOMI_TOKEN_PLAN_AMS_API_KEY", apiCompletions, "https://token-plan-ams.xiaomimimo.com/v1", "mimo-v2.5-pro"},
+	{"xiaomi-token-plan-sgp", "Xiaomi Token Plan (Singapore)", "XIAOMI_TOKEN_PLAN_SGP_API_KEY", apiCompletions, "https://token-plan-sgp.xiaomimimo.com/v1", "mimo-v2.5-pro"},
+	{"radius", "Radius", "RADIUS_API_KEY", apiPi, "https://radius.pi.dev/v1", ""},
+	{"typesafe", "Typesafe", "TYPESAFE_API_KEY", "", "https://api.typesafe.ai/v1/", ""},
+}
+
+func (row *builtinRow) provider() Provider {
+	p := Provider{
+		ID: row.id, Name: row.name, Env: strings.Fields(row.env), APIs: strings.Fields(row.apis),
+		BaseURL: row.baseURL, DefaultModel: row.model,
+	}
+	switch p.ID {
+	case "anthropic":
+		p.BearerEnv = []string{"ANTHROPIC_AUTH_TOKEN"}
+	case "openrouter":
+		p.ModelsURL = "https://openrouter.ai/api/v1/models"
+	case "amazon-bedrock":
+		p.Ambient = [][]string{
+			{"AWS_PROFILE"},
+			{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"},
+			{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"},
+			{"AWS_CONTAINER_CREDENTIALS_FULL_URI"},
+			{"AWS_WEB_IDENTITY_TOKEN_FILE"},
+		}
+		p.SecretEnv = []string{
+			"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN",
+			"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+			"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		}
+	case "google-vertex":
+		p.SecretEnv = []string{"GOOGLE_APPLICATION_CREDENTIALS"}
+		for _, project := range []string{"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"} {
+			p.Ambient = append(p.Ambient, []string{project, "GOOGLE_CLOUD_LOCATION"})
 		}
 	}
-	list := []Provider{
-		p("anthropic", "Anthropic", "ANTHROPIC_AUTH_TOKEN ANTHROPIC_OAUTH_TOKEN ANTHROPIC_API_KEY", apiAnthropic, "https://api.anthropic.com", "claude-opus-4-8"),
-		p("openai", "OpenAI", "OPENAI_API_KEY", apiResponses+" "+apiCompletions, "https://api.openai.com/v1", "gpt-5.5"),
-		p("openai-codex", "OpenAI Codex", "", apiCodex, "https://chatgpt.com/backend-api", ""),
-		p("google", "Google Gemini", "GEMINI_API_KEY", apiGoogle, "https://generativelanguage.googleapis.com/v1beta", ""),
-		p("google-vertex", "Google Vertex AI", "GOOGLE_CLOUD_API_KEY", apiVertex, "https://{location}-aiplatform.googleapis.com", ""),
-		p("amazon-bedrock", "Amazon Bedrock", "AWS_BEARER_TOKEN_BEDROCK", apiBedrock, "", ""),
-		p("azure", "Azure OpenAI", "AZURE_OPENAI_API_KEY", apiAzure+" "+apiCompletions, "", ""),
-		p("github-copilot", "GitHub Copilot", "COPILOT_GITHUB_TOKEN", apiAnthropic+" "+apiCompletions+" "+apiResponses, "https://api.individual.githubcopilot.com", ""),
-		p("openrouter", "OpenRouter", "OPENROUTER_API_KEY", apiCompletions+" "+apiAnthropic, "https://openrouter.ai/api/v1", "anthropic/claude-opus-4.8"),
-		p("xai", "xAI", "XAI_API_KEY", apiResponses+" "+apiCompletions, "https://api.x.ai/v1", "grok-4.3"),
-		p("groq", "Groq", "GROQ_API_KEY", apiCompletions, "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
-		p("cerebras", "Cerebras", "CEREBRAS_API_KEY", apiCompletions, "https://api.cerebras.ai/v1", "gpt-oss-120b"),
-		p("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", apiCompletions, "https://api.deepseek.com", "deepseek-v4-pro"),
-		p("moonshotai", "Moonshot AI", "MOONSHOT_API_KEY", apiCompletions, "https://api.moonshot.ai/v1", "kimi-k2.6"),
-		p("moonshotai-cn", "Moonshot AI (China)", "MOONSHOT_API_KEY", apiCompletions, "https://api.moonshot.cn/v1", "kimi-k2.6"),
-		p("kimi-coding", "Kimi Coding", "KIMI_API_KEY", apiCompletions, "https://api.kimi.com/coding/v1", ""),
-		p("zai", "Z.ai", "ZAI_API_KEY", apiCompletions, "https://api.z.ai/api/coding/paas/v4", "glm-5.2"),
-		p("zai-coding-cn", "Z.ai Coding (China)", "ZAI_CODING_CN_API_KEY", apiCompletions, "https://open.bigmodel.cn/api/coding/paas/v4", "glm-5.2"),
-		p("together", "Together AI", "TOGETHER_API_KEY", apiCompletions, "https://api.together.ai/v1", "moonshotai/Kimi-K2.6"),
-		p("mistral", "Mistral", "MISTRAL_API_KEY", apiMistral, "https://api.mistral.ai", ""),
-		p("fireworks", "Fireworks", "FIREWORKS_API_KEY", apiAnthropic+" "+apiCompletions, "https://api.fireworks.ai/inference", ""),
-		p("huggingface", "Hugging Face", "HF_TOKEN", apiCompletions, "https://router.huggingface.co/v1", ""),
-		p("baseten", "Baseten", "BASETEN_API_KEY", apiCompletions, "https://inference.baseten.co/v1", ""),
-		p("nvidia", "NVIDIA", "NVIDIA_API_KEY", apiCompletions, "https://integrate.api.nvidia.com/v1", ""),
-		p("minimax", "MiniMax", "MINIMAX_API_KEY", apiAnthropic, "https://api.minimax.io/anthropic", "MiniMax-M3"),
-		p("minimax-cn", "MiniMax (China)", "MINIMAX_CN_API_KEY", apiAnthropic, "https://api.minimaxi.com/anthropic", "MiniMax-M3"),
-		p("meta", "Meta", "META_API_KEY", apiResponses, "https://api.meta.ai/v1", ""),
-		p("ant-ling", "Ant Ling", "ANT_LING_API_KEY", apiCompletions, "https://api.ant-ling.com/v1", ""),
-		p("vercel-ai-gateway", "Vercel AI Gateway", "AI_GATEWAY_API_KEY", apiAnthropic, "https://ai-gateway.vercel.sh", ""),
-		p("cloudflare-ai-gateway", "Cloudflare AI Gateway", "CLOUDFLARE_API_KEY", apiAnthropic+" "+apiCompletions+" "+apiResponses, "https://gateway.ai.cloudflare.com/v1/{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}/", ""),
-		p("cloudflare-workers-ai", "Cloudflare Workers AI", "CLOUDFLARE_API_KEY", apiCompletions, "https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1", ""),
-		p("opencode", "OpenCode Zen", "OPENCODE_API_KEY", apiAnthropic+" "+apiGoogle+" "+apiCompletions+" "+apiResponses, "https://opencode.ai/inference/openai/v1", ""),
-		p("opencode-go", "OpenCode Go", "OPENCODE_API_KEY", apiAnthropic+" "+apiGoogle+" "+apiCompletions+" "+apiResponses, "https://opencode.ai/inference/go/openai/v1", ""),
-		p("qwen-token-plan", "Qwen Token Plan", "QWEN_TOKEN_PLAN_TEAM_API_KEY QWEN_TOKEN_PLAN_API_KEY", apiCompletions, "https://token-plan.maas.qwencloudapi.com/compatible-mode/v1", ""),
-		p("qwen-token-plan-cn", "Qwen Token Plan (China)", "QWEN_TOKEN_PLAN_TEAM_CN_API_KEY QWEN_TOKEN_PLAN_CN_API_KEY", apiCompletions, "https://token-plan.maas.qianwenaiapi.com/compatible-mode/v1", ""),
-		p("qwen-token-plan-individual", "Qwen Token Plan (individual)", "QWEN_TOKEN_PLAN_INDIVIDUAL_API_KEY QWEN_TOKEN_PLAN_API_KEY", apiCompletions, "https://token-plan.maas.qwencloudapi.com/compatible-mode/v1", ""),
-		p("qwen-token-plan-individual-cn", "Qwen Token Plan (individual, China)", "QWEN_TOKEN_PLAN_INDIVIDUAL_CN_API_KEY QWEN_TOKEN_PLAN_CN_API_KEY", apiCompletions, "https://token-plan.maas.qianwenaiapi.com/compatible-mode/v1", ""),
-		p("xiaomi", "Xiaomi MiMo", "XIAOMI_API_KEY", apiCompletions, "https://api.xiaomimimo.com/v1", ""),
-		p("xiaomi-token-plan-cn", "Xiaomi Token Plan (China)", "XIAOMI_TOKEN_PLAN_CN_API_KEY", apiCompletions, "https://token-plan-cn.xiaomimimo.com/v1", ""),
-		p("xiaomi-token-plan-ams", "Xiaomi Token Plan (Amsterdam)", "XIAOMI_TOKEN_PLAN_AMS_API_KEY", apiCompletions, "https://token-plan-ams.xiaomimimo.com/v1", ""),
-		p("xiaomi-token-plan-sgp", "Xiaomi Token Plan (Singapore)", "XIAOMI_TOKEN_PLAN_SGP_API_KEY", apiCompletions, "https://token-plan-sgp.xiaomimimo.com/v1", ""),
-		p("radius", "Radius", "RADIUS_API_KEY", apiPi, "https://radius.pi.dev/v1", ""),
-		p("typesafe", "Typesafe", "TYPESAFE_API_KEY", "", "https://api.typesafe.ai/v1/", ""),
+	return p
+}
+
+func builtinProviders() []Provider {
+	list := make([]Provider, len(builtinRows))
+	for i := range builtinRows {
+		list[i] = builtinRows[i].provider()
 	}
-	list[0].BearerEnv = []string{"ANTHROPIC_AUTH_TOKEN"}
 	return list
 }
 
 func builtinProvider(id string) (Provider, bool) {
-	list := builtinProviders()
-	if i := slices.IndexFunc(list, func(p Provider) bool { return p.ID == id }); i >= 0 {
-		return list[i], true
+	for i := range builtinRows {
+		if builtinRows[i].id == id {
+			return builtinRows[i].provider(), true
+		}
 	}
 	return Provider{}, false
 }
@@ -125,10 +159,18 @@ func (c *Catalog) providers() []Provider {
 		if f.baseURL != "" {
 			list[i].BaseURL = f.baseURL
 		}
+		if f.modelsURL != "" {
+			list[i].ModelsURL = f.modelsURL
+		}
 	}
 	for i := range c.added {
 		if at(c.added[i].provider.ID) < 0 {
 			put(c.added[i].provider)
+		}
+	}
+	for _, v := range c.virtual {
+		if at(v.Provider) < 0 {
+			put(Provider{ID: v.Provider, Name: v.Provider, APIs: []string{llm.APIVirtual}, Keyless: true})
 		}
 	}
 	c.list = list
@@ -144,8 +186,11 @@ func (c *Catalog) models(p Provider) []*llm.Model {
 	var list []*llm.Model
 	if i := slices.IndexFunc(c.added, func(a addition) bool { return a.provider.ID == p.ID }); i >= 0 {
 		list = c.added[i].models
-	} else {
-		list = builtinModels(p.ID)
+	} else if known, ok := builtinProvider(p.ID); ok {
+		// The provider as it is without models.json, whose address comes later.
+		list = c.refreshed(&known, builtinModels(&known))
+	} else if len(p.APIs) > 0 && p.BaseURL != "" {
+		list = c.refreshed(&p, nil) // of models.json
 	}
 	if f := c.overlay().provider(p.ID); f != nil {
 		list = f.merged(list)
@@ -153,6 +198,7 @@ func (c *Catalog) models(p Provider) []*llm.Model {
 	if c.o.APIs != nil {
 		list = slices.DeleteFunc(slices.Clone(list), func(m *llm.Model) bool { return !slices.Contains(c.o.APIs, m.API) })
 	}
+	list = c.withVirtual(p.ID, list)
 	c.built[p.ID] = list
 	return list
 }

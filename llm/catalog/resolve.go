@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +52,6 @@ func (e *NotFoundError) Error() string {
 // that a known provider does not list is taken as it is, with a warning.
 func (c *Catalog) Resolve(pattern, provider string) (Choice, error) {
 	pattern = strings.TrimSpace(pattern)
-	models := c.Models()
 	if provider != "" {
 		p, ok := c.Provider(provider)
 		if !ok {
@@ -62,13 +62,14 @@ func (c *Catalog) Resolve(pattern, provider string) (Choice, error) {
 		}
 		return c.within(p, pattern, pattern)
 	}
+	models := c.names()
 	// The whole pattern as an id comes first: ids of routers hold slashes.
 	if m, err := c.only(pattern, exact(models, pattern)); m != nil || err != nil {
-		return Choice{Model: m}, err
+		return Choice{Model: c.whole(m)}, err
 	}
 	head, tail, slash := strings.Cut(pattern, "/")
 	if p, known := c.Provider(head); slash && known && tail != "" {
-		if m, level := match(ofProvider(models, p.ID), tail); m != nil {
+		if m, level := match(c.ModelsOf(p.ID), tail); m != nil {
 			return Choice{Model: m, Level: level}, nil
 		}
 		if choice, err := c.among(models, pattern); choice.Model != nil || err != nil {
@@ -90,11 +91,11 @@ func (c *Catalog) within(p Provider, pattern, typed string) (Choice, error) {
 	if m, level := match(models, pattern); m != nil {
 		return Choice{Model: m, Level: level}, nil
 	}
-	m := c.unlisted(p, models)
+	id, level := splitLevel(pattern)
+	m := c.unlisted(p, models, id)
 	if m == nil {
 		return Choice{}, &NotFoundError{Pattern: typed}
 	}
-	id, level := splitLevel(pattern)
 	m.ID, m.Name = id, id
 	return Choice{
 		Model:   m,
@@ -106,20 +107,58 @@ func (c *Catalog) within(p Provider, pattern, typed string) (Choice, error) {
 // unlisted is a model of p whose id is not known: with the settings of the
 // provider's default model or its first, else with those of the provider alone.
 // Nil when the program does not speak the provider's wire format.
-func (c *Catalog) unlisted(p Provider, models []*llm.Model) *llm.Model {
+func (c *Catalog) unlisted(p Provider, models []*llm.Model, id string) *llm.Model {
+	models = slices.DeleteFunc(slices.Clone(models), (*llm.Model).IsVirtual)
 	if len(models) > 0 {
 		at := slices.IndexFunc(models, func(m *llm.Model) bool { return m.ID == p.DefaultModel })
-		return new(*models[max(at, 0)])
+		m := new(*models[max(at, 0)])
+		// A gateway speaks to each vendor in a wire format of its own.
+		if like := sibling(models, id); like != nil && like.API != m.API {
+			m = new(*like)
+		}
+		return m
 	}
+	c.mu.Lock()
+	configured := c.overlay().provider(p.ID)
+	c.mu.Unlock()
+	file := readBuiltin(p.ID)
 	for _, api := range p.APIs {
-		if p.BaseURL != "" && (c.o.APIs == nil || slices.Contains(c.o.APIs, api)) {
-			return &llm.Model{
-				Provider: p.ID, API: api, BaseURL: p.BaseURL, Input: []string{"text"},
-				ContextWindow: defaultContextWindow, MaxTokens: defaultMaxTokens,
+		if api == llm.APIVirtual || c.o.APIs != nil && !slices.Contains(c.o.APIs, api) {
+			continue
+		}
+		m := file.blank(&p, api)
+		if configured != nil {
+			m.BaseURL = cmp.Or(configured.baseURL, m.BaseURL)
+			if configured.compat != nil {
+				m.Compat = mergeCompat(m.Compat, configured.compat)
 			}
+		}
+		if m.BaseURL != "" || !needsAddress(api) {
+			return m
 		}
 	}
 	return nil
+}
+
+// sibling is the model whose id begins most like id, nil when none begins with
+// the same word.
+func sibling(models []*llm.Model, id string) *llm.Model {
+	word := strings.IndexAny(id, "-./:")
+	if word < 0 {
+		return nil
+	}
+	var best *llm.Model
+	longest := word
+	for _, m := range models {
+		n := 0
+		for n < len(id) && n < len(m.ID) && id[n] == m.ID[n] {
+			n++
+		}
+		if n > longest {
+			best, longest = m, n
+		}
+	}
+	return best
 }
 
 // among resolves a pattern among models of all providers; no model and no error
@@ -127,14 +166,53 @@ func (c *Catalog) unlisted(p Provider, models []*llm.Model) *llm.Model {
 func (c *Catalog) among(models []*llm.Model, pattern string) (Choice, error) {
 	m, err := c.only(pattern, candidates(models, pattern))
 	if m != nil || err != nil {
-		return Choice{Model: m}, err
+		return Choice{Model: c.whole(m)}, err
 	}
 	id, level := splitLevel(pattern)
 	if level == "" {
 		return Choice{}, nil
 	}
 	m, err = c.only(pattern, exactOr(models, id))
-	return Choice{Model: m, Level: level}, err
+	return Choice{Model: c.whole(m), Level: level}, err
+}
+
+// names lists all models that the program can talk to by their names alone,
+// where it can: those of built-in providers that nothing changes. whole gives
+// the models behind them.
+func (c *Catalog) names() []*llm.Model {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*llm.Model
+	for _, p := range c.providers() {
+		if _, decoded := c.built[p.ID]; decoded || !c.isPlain(p.ID) {
+			all = append(all, c.models(p)...)
+			continue
+		}
+		list := builtinNames(p.ID)
+		for i := range list {
+			if m := &list[i]; c.o.APIs == nil || slices.Contains(c.o.APIs, m.API) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// isPlain reports whether a provider has its built-in models and no others. c.mu
+// is held.
+func (c *Catalog) isPlain(provider string) bool {
+	_, builtin := builtinProvider(provider)
+	return builtin && c.overlay().provider(provider) == nil && c.store().entry(provider) == nil &&
+		!slices.ContainsFunc(c.added, func(a addition) bool { return a.provider.ID == provider }) &&
+		!slices.ContainsFunc(c.virtual, func(v VirtualModel) bool { return v.Provider == provider })
+}
+
+// whole is the model that names listed, nil for nil.
+func (c *Catalog) whole(m *llm.Model) *llm.Model {
+	if m == nil {
+		return nil
+	}
+	return c.Find(m.Provider, m.ID)
 }
 
 // exactOr is candidates with exact matches first.

@@ -23,7 +23,7 @@ func anObject(c *checker, path string) {
 func checkProvider(c *checker, path string) {
 	fields{member: func(name string) shape {
 		switch name {
-		case "name", "baseUrl", "apiKey", "api":
+		case "name", "baseUrl", "apiKey", "api", "modelsUrl":
 			return nonEmpty
 		case "oauth":
 			return word("radius")
@@ -144,7 +144,7 @@ func compatField(name string) shape {
 		return anObject
 	case "allowedFallbackModels":
 		return list(anObject)
-	case "forceAdaptiveThinking", "allowEmptySignature", "zaiToolStream", "imageInput":
+	case "forceAdaptiveThinking", "allowEmptySignature", "zaiToolStream", "imageInput", "claudeCodeToolNames":
 		return aBool
 	}
 	for _, prefix := range []string{"supports", "requires", "send"} {

@@ -16,7 +16,7 @@ func (x *exchange) Request() (*wire.Call, error) {
 	if !authorized(x.model, &x.req.Options) {
 		return nil, &llm.KeyError{Provider: x.model.Provider}
 	}
-	base, err := x.host.BaseURL(x.model, &x.req.Options)
+	url, err := x.address()
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,25 @@ func (x *exchange) Request() (*wire.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Call{URL: base + "/chat/completions", Header: x.headers(), Body: body, ErrorText: statusText}, nil
+	return &wire.Call{URL: url, Header: x.headers(), Body: body, ErrorText: statusText}, nil
+}
+
+// address is where the request goes. It also settles the name of the model,
+// which on Azure is that of a deployment.
+func (x *exchange) address() (string, error) {
+	const operation = "/chat/completions"
+	x.served = x.model.ID
+	if x.model.Provider == "azure" {
+		at, err := x.host.Azure(x.model, &x.req.Options, wire.Azure{}, "")
+		if err != nil {
+			return "", err
+		}
+		x.served = at.Deployment
+		at.APIVersion = "" // which this operation does not need
+		return at.URL(operation), nil
+	}
+	base, err := x.host.BaseURL(x.model, &x.req.Options)
+	return base + operation, err
 }
 
 // Rejected implements wire.Exchange.
@@ -54,7 +72,7 @@ func (x *exchange) body() ([]byte, error) {
 
 	w := &body{params: samplingParams(x.model, x.samplingLevel(), x.req.SamplingParams)}
 	w.begin(make([]byte, 0, x.bodyHint(t)))
-	w.text("model", x.model.ID)
+	w.text("model", x.served)
 	if w.key("messages") {
 		if w.b, err = e.messages(w.b, t, h.prompt, marker); err != nil {
 			return nil, err

@@ -371,6 +371,25 @@ func TestBaseURLVariables(t *testing.T) {
 	}
 }
 
+func TestAzureDeployment(t *testing.T) {
+	m := testModel()
+	m.Provider, m.BaseURL = "azure", ""
+	req := keyed(hello().Messages...)
+	req.Env = map[string]string{"AZURE_OPENAI_RESOURCE_NAME": "res", "AZURE_OPENAI_DEPLOYMENT_NAME_MAP": m.ID + "=dep"}
+	got := requestOf(t, func(a *API) *llm.Stream { return a.StreamWith(context.Background(), m, req, Options{}) })
+	if want := "https://res.openai.azure.com/openai/v1/chat/completions"; got.url != want {
+		t.Errorf("sent to %s, want %s", got.url, want)
+	}
+	if name := string(jsonwire.Get(got.body, "model")); name != `"dep"` {
+		t.Errorf("asked for the model %s", name)
+	}
+	req.Env = nil
+	answer := New(Config{Getenv: func(string) string { return "" }}).StreamWith(context.Background(), m, req, Options{}).Result()
+	if !strings.HasPrefix(answer.ErrorMessage, "Azure OpenAI base URL is required") {
+		t.Errorf("without an address: %q", answer.ErrorMessage)
+	}
+}
+
 func TestIDsOfOtherModels(t *testing.T) {
 	long := strings.Repeat("x", 60)
 	for _, c := range []struct{ provider, id, want string }{

@@ -23,6 +23,7 @@ type exchange struct {
 
 	retention string // none, short, long
 	session   string // "" when nothing is to be cached
+	served    string // name of the model in the request
 	grammars  grammars
 
 	modelJSON string // model id as JSON, to compare with each chunk's

@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
@@ -172,11 +172,11 @@ func (r *request) setBody(body []byte, secrets []string) {
 
 // line is v as one line of a file.
 func line(v any) ([]byte, error) {
-	b, err := json.Marshal(v, jsontext.AllowDuplicateNames(true))
-	if err != nil {
-		return nil, err
-	}
-	return append(b, '\n'), nil
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // readAll reads the lines of a recording.
@@ -200,7 +200,7 @@ func readAll(data []byte) (*head, []exchange, error) {
 			continue
 		}
 		var e exchange
-		if err := json.Unmarshal(raw, &e, jsontext.AllowDuplicateNames(true)); err != nil {
+		if err := json.Unmarshal(raw, &e); err != nil {
 			return nil, nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		if e.Type != "exchange" {

@@ -19,7 +19,7 @@ type History[T any] struct {
 	calls   []call
 
 	latest map[string]int      // id as given → its last call in calls, or shadowed
-	used   map[string]struct{} // ids of calls as sent
+	used   map[string]int // ids of calls as sent
 
 	open  int           // calls[open:] are those of the last answer
 	left  int           // how many of them have no result yet
@@ -79,7 +79,7 @@ func (h *History[T]) Build(messages []llm.Message, rules *Rules) *Transcript[T] 
 		h = new(History[T])
 		h.mu.Lock()
 	}
-	h.rewind(h.common(messages))
+	h.rewind(h.common(messages), rules)
 	images := rules.Model.AcceptsImages()
 	h.grow(messages[len(h.sources):])
 	for _, m := range messages[len(h.sources):] {
@@ -119,7 +119,7 @@ func (h *History[T]) grow(more []llm.Message) {
 	h.items = slices.Grow(h.items, len(more)+many)
 	h.calls = slices.Grow(h.calls, calls+many)
 	if h.latest == nil {
-		h.latest, h.used = make(map[string]int, calls), make(map[string]struct{}, calls)
+		h.latest, h.used = make(map[string]int, calls), make(map[string]int, calls)
 	}
 }
 
@@ -154,7 +154,7 @@ func (h *History[T]) common(messages []llm.Message) int {
 
 // rewind goes back to the state in front of source n, or in front of the last
 // one before it where a rebuild can start.
-func (h *History[T]) rewind(n int) {
+func (h *History[T]) rewind(n int, rules *Rules) {
 	h.truncate(h.fixed)
 	if n == len(h.sources) {
 		return
@@ -182,7 +182,7 @@ func (h *History[T]) rewind(n int) {
 			}
 			for calls < len(h.calls) && h.calls[calls].source == i {
 				h.latest[h.calls[calls].id] = calls
-				h.used[h.calls[calls].sent] = struct{}{}
+				h.use(h.calls[calls].sent, i, rules)
 				calls++
 			}
 		}
@@ -258,7 +258,7 @@ func (h *History[T]) shadow(m *llm.Assistant) {
 
 func (h *History[T]) remember(id string, call int) {
 	if h.latest == nil {
-		h.latest, h.used = map[string]int{}, map[string]struct{}{}
+		h.latest, h.used = map[string]int{}, map[string]int{}
 	}
 	h.latest[id] = call
 }
@@ -280,7 +280,7 @@ func (h *History[T]) answer(m *llm.Assistant, rules *Rules, source int) {
 		if !ok {
 			continue
 		}
-		sent, name := h.sentID(c, m, rules, same), c.Name
+		sent, name := h.sentID(c, m, rules, same, source), c.Name
 		if rules.NormalizeName != nil {
 			name = rules.NormalizeName(name)
 		}
@@ -288,7 +288,7 @@ func (h *History[T]) answer(m *llm.Assistant, rules *Rules, source int) {
 			name = namelessTool
 		}
 		h.remember(c.ID, len(h.calls))
-		h.used[sent] = struct{}{}
+		h.use(sent, source, rules)
 		h.calls = append(h.calls, call{id: c.ID, tool: c.Name, sent: sent, name: name, source: source, time: m.Timestamp, item: -1})
 		if sent != c.ID || name != c.Name || !same && c.ThoughtSignature != nil {
 			content = own(content, m.Content)
@@ -310,13 +310,31 @@ func (h *History[T]) answer(m *llm.Assistant, rules *Rules, source int) {
 	h.items[len(h.items)-1].SameModel = same
 }
 
+// use notes that a call of the message at source has an id.
+func (h *History[T]) use(id string, source int, rules *Rules) {
+	h.used[rules.key(id)] = source
+	if rules.CallKey != nil {
+		h.used[id] = source
+	}
+}
+
+// taken reports whether a call of the message at source cannot have an id.
+func (h *History[T]) taken(id string, source int, rules *Rules) bool {
+	key := rules.key(id)
+	at, used := h.used[key]
+	if used && at == source && key != id {
+		_, used = h.used[id]
+	}
+	return used
+}
+
 // sentID is the id under which a call is sent: legal, and of no earlier call.
-func (h *History[T]) sentID(c *llm.ToolCall, m *llm.Assistant, rules *Rules, same bool) string {
+func (h *History[T]) sentID(c *llm.ToolCall, m *llm.Assistant, rules *Rules, same bool, source int) string {
 	id := c.ID
 	if rules.NormalizeID != nil && (!same || id != "" && rules.LegalID != nil && !rules.LegalID(id)) {
 		id = rules.NormalizeID(id, m)
 	}
-	if _, taken := h.used[id]; id != "" && !taken {
+	if rules.key(id) != "" && !h.taken(id, source, rules) {
 		return id
 	}
 	variant := rules.VariantID
@@ -325,7 +343,7 @@ func (h *History[T]) sentID(c *llm.ToolCall, m *llm.Assistant, rules *Rules, sam
 	}
 	for n := 2; ; n++ {
 		v := variant(id, n)
-		if _, taken := h.used[v]; !taken {
+		if !h.taken(v, source, rules) {
 			return v
 		}
 	}
@@ -339,12 +357,8 @@ func (h *History[T]) result(m *llm.ToolResult, rules *Rules, images bool, source
 		return
 	}
 	r := cleanResult(m, images)
-	name := m.ToolName
-	if name == c.tool || name == "" {
-		name = c.name
-	} else if rules.NormalizeName != nil {
-		name = rules.NormalizeName(name)
-	}
+	// Some services find the call by the name of the tool.
+	name := c.name
 	if r.ToolCallID != c.sent || r.ToolName != name {
 		if r == m {
 			n := *m

@@ -187,3 +187,29 @@ func LevelBudget(level llm.ThinkingLevel, overrides map[llm.ThinkingLevel]int) i
 // FitBudget is a thinking budget cut so that an output limit leaves room for
 // an answer.
 func FitBudget(budget, maxTokens int) int { return min(budget, max(0, maxTokens-answerMin)) }
+
+// BudgetedTokens gives the output limit and the thinking budget of a request
+// for a level of thinking on a model with budgeted thinking: the limit grows by
+// the budget, up to that of the model, and fits into the context window beside
+// the estimated input; the budget leaves room for an answer.
+func BudgetedTokens(m *llm.Model, o *llm.Options, estimate, base int) (maxTokens, budget int) {
+	most, budget := ThinkingBudget(base, m.MaxTokens, o.Reasoning, o.ThinkingBudgets)
+	maxTokens = ClampMaxTokens(m.ContextWindow, estimate, most)
+	return maxTokens, FitBudget(budget, maxTokens)
+}
+
+// Effort is the effort that a level of thinking stands for on Claude models
+// that choose their budget themselves.
+func Effort(m *llm.Model, level llm.ThinkingLevel) string {
+	if v := m.ThinkingLevelMap[level]; v != nil {
+		return *v
+	}
+	switch level {
+	case llm.LevelMinimal, llm.LevelLow:
+		return "low"
+	case llm.LevelMedium:
+		return "medium"
+	default:
+		return "high"
+	}
+}

@@ -69,9 +69,21 @@ type Rules struct {
 	// an earlier call; n counts from 2 and grows until the result is free. Nil
 	// appends _n, in front of a | if there is one, within 64 bytes.
 	VariantID func(id string, n int) string
+	// CallKey is the part of an id by which a result names its call; an id without
+	// one counts as empty. Calls of one message may have it in common when the
+	// whole ids differ, as peers send them. Nil for the whole id.
+	CallKey func(id string) string
 	// NormalizeName makes a legal tool name of one that the history holds,
 	// which a model may have invented. Nil keeps all but the empty name.
 	NormalizeName func(name string) string
+}
+
+// key is what must be unique of a tool call id.
+func (r *Rules) key(id string) string {
+	if r.CallKey == nil {
+		return id
+	}
+	return r.CallKey(id)
 }
 
 // Item is one message of a built transcript.

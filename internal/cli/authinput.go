@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// readHidden asks for a line that is not shown, such as a key. The terminal is
+// as before when it returns, also when ctx ends. Ctrl-C ends the program as the
+// signal would; Ctrl-D is io.EOF.
+func (p *program) readHidden(ctx context.Context, prompt string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	fd := int(p.in.Fd())
+	// Raw, because a line that the system collects ends after 1024 or 4096 bytes,
+	// less than some addresses and keys.
+	state, err := term.MakeRaw(fd)
+	if err != nil {
+		return "", fmt.Errorf("The terminal cannot be read from without showing what is typed: %w", err)
+	}
+	defer func() {
+		_ = term.Restore(fd, state)
+		fmt.Fprintln(p.out)
+	}()
+	fmt.Fprint(p.out, prompt)
+	var line lineEditor
+	b := make([]byte, 4096)
+	for {
+		n, err := readWhenReady(ctx, p.in, b)
+		if err != nil {
+			return "", err
+		}
+		switch text, end := line.feed(b[:n]); end {
+		case lineDone:
+			return text, nil
+		case lineInterrupted:
+			return "", exitError(130)
+		case lineClosed:
+			return "", io.EOF
+		}
+	}
+}
+
+// lineEnd is how the reading of a line goes on.
+type lineEnd int
+
+const (
+	lineOpen lineEnd = iota
+	lineDone
+	lineInterrupted
+	lineClosed
+)
+
+// lineEditor makes a line of the bytes of a raw terminal.
+type lineEditor struct {
+	line   []byte
+	escape escapeState
+}
+
+// escapeState is where in a sequence of a key or of a paste the editor is.
+type escapeState int
+
+const (
+	plain0   escapeState = iota
+	escaped              // behind ESC
+	sequence             // behind ESC [ or ESC O
+)
+
+// maxLine bounds a line; more is not kept.
+const maxLine = 1 << 20
+
+func (e *lineEditor) feed(b []byte) (string, lineEnd) {
+	for _, c := range b {
+		switch e.escape {
+		case escaped:
+			e.escape = plain0
+			if c == '[' || c == 'O' {
+				e.escape = sequence
+			}
+			continue
+		case sequence:
+			if c >= '@' && c <= '~' {
+				e.escape = plain0
+			}
+			continue
+		}
+		switch c {
+		case '\r', '\n':
+			text := strings.ToValidUTF8(string(e.line), "")
+			clear(e.line)
+			return text, lineDone
+		case 0x03: // Ctrl-C
+			return "", lineInterrupted
+		case 0x04: // Ctrl-D
+			if len(e.line) == 0 {
+				return "", lineClosed
+			}
+		case 0x08, 0x7F:
+			_, size := utf8.DecodeLastRune(e.line)
+			e.line = e.line[:len(e.line)-size]
+		case 0x15: // Ctrl-U
+			e.line = e.line[:0]
+		case 0x1B:
+			e.escape = escaped
+		default:
+			if (c >= ' ' || c == '\t') && len(e.line) < maxLine {
+				e.line = append(e.line, c)
+			}
+		}
+	}
+	return "", lineOpen
+}
+
+// readNow is a read of a descriptor that has something to give.
+func readNow(f *os.File, b []byte) (int, error) {
+	n, err := f.Read(b)
+	if n > 0 {
+		return n, nil
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	return 0, err
+}

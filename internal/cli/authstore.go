@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+
+	"github.com/pinch-agent/pinch/auth"
+	"github.com/pinch-agent/pinch/auth/signin"
+	"github.com/pinch-agent/pinch/internal/keychain"
+	"github.com/pinch-agent/pinch/internal/settings"
+	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/llm/catalog"
+	"github.com/pinch-agent/pinch/resource"
+)
+
+// credentials are the stored credentials of a program with what renews them.
+type credentials struct {
+	store *auth.Store
+	// definitions are those of signin.json on top of the built-in ones. They are
+	// read when the first sign-in needs them.
+	definitions func() (*signin.Definitions, error)
+}
+
+// openCredentials makes the store of the agent folder. It reads nothing yet.
+func (p *program) openCredentials() *credentials {
+	folder := resource.AgentFolder(p.getenv, p.home)
+	c := &credentials{definitions: sync.OnceValues(func() (*signin.Definitions, error) {
+		return signin.Load(filepath.Join(folder, "signin.json"))
+	})}
+	c.store = auth.OpenStore(filepath.Join(folder, "auth.json"), auth.StoreOptions{
+		Keychain: keychain.System{},
+		Refresh: func(ctx context.Context, provider string, o *auth.OAuth) (*auth.OAuth, error) {
+			client, err := p.issuerClient()
+			if err != nil {
+				return nil, err
+			}
+			defer client.CloseIdleConnections()
+			return signin.Refresher(c.definitions, signin.Options{Client: client})(ctx, provider, o)
+		},
+	})
+	return c
+}
+
+// use applies what the definition of a provider says about requests.
+func (c *credentials) use(provider string, a *catalog.Access) error {
+	if a.Source != auth.StoredOAuth {
+		return nil
+	}
+	stored, err := c.store.Get(provider)
+	o, ok := stored.(*auth.OAuth)
+	if err != nil || !ok {
+		return err
+	}
+	// What the file says may be where the token has to go, so that without it the
+	// token goes nowhere.
+	defs, err := c.definitions()
+	if err != nil {
+		return err
+	}
+	current := *o
+	current.Access = a.Key
+	r := defs.Use(provider, &current)
+	if r.BaseURL != "" {
+		a.BaseURL = r.BaseURL
+	}
+	if r.Bearer {
+		headers := map[string]*string{}
+		for name, value := range a.Headers {
+			if http.CanonicalHeaderKey(name) != "Authorization" {
+				headers[name] = value
+			}
+		}
+		headers["Authorization"] = new("Bearer " + a.Key.Reveal())
+		headers["x-api-key"] = nil
+		headers["x-goog-api-key"] = nil
+		headers["api-key"] = nil
+		a.Headers = headers
+	}
+	return nil
+}
+
+// issuerClient is the client for requests to issuers: through the person's proxy.
+func (p *program) issuerClient() (*http.Client, error) {
+	folder := resource.AgentFolder(p.getenv, p.home)
+	o, err := requestOptions(settings.Merge(settings.Read(filepath.Join(folder, "settings.json")), nil))
+	if err != nil {
+		return nil, err
+	}
+	if o.Client != nil {
+		return o.Client, nil
+	}
+	return wire.NewClient(http.ProxyFromEnvironment), nil
+}
+
+var errNoCommands = errors.New("no command is run for this")
+
+// lookCatalog is the catalogue for looking at credentials: it renews no token and
+// runs no command.
+func (p *program) lookCatalog() (*catalog.Catalog, *auth.Store) {
+	folder := resource.AgentFolder(p.getenv, p.home)
+	refuse := func(context.Context, string) (string, error) { return "", errNoCommands }
+	store := auth.OpenStore(filepath.Join(folder, "auth.json"), auth.StoreOptions{Run: refuse, Keychain: unopened{}})
+	return catalog.New(catalog.Options{
+		ModelsFile: filepath.Join(folder, "models.json"),
+		Store:      store,
+		Run:        refuse,
+	}), store
+}
+
+// authCatalog is the catalogue of all providers, whatever wire formats there are.
+func (p *program) authCatalog() (*catalog.Catalog, *credentials) {
+	creds := p.openCredentials()
+	return catalog.New(catalog.Options{
+		ModelsFile: filepath.Join(resource.AgentFolder(p.getenv, p.home), "models.json"),
+		Store:      creds.store,
+	}), creds
+}
+
+// unknownProvider is the error for a name that no provider has.
+func unknownProvider(name string) error {
+	return fmt.Errorf("Unknown provider %q. See pinch auth status, or describe it in models.json", name)
+}

@@ -1,0 +1,332 @@
+// Generate writes the built-in models of package catalog.
+//
+//	cd llm/catalog/generate && go run .          # writes ../models
+//	cd llm/catalog/generate && go run . -check   # fails when ../models is not what it would write
+//
+// It is a module of its own, so that the programs which use the catalogue link
+// neither the source of its facts nor what that needs.
+//
+// # Sources
+//
+// Facts come from charm.land/catwalk (MIT), at the version that go.mod names,
+// and from the files in overlay/, one for each provider, which win. These hold
+// what catwalk lacks: providers, wire formats, exact output limits, price tiers,
+// thinking levels, flags of vendors. They are kept by hand. Most of their models
+// were taken over from models.dev (MIT, commit f3fc692 of 2026-07-02), those of
+// openai-codex from the model list of openai/codex (Apache-2.0); the flags are
+// those that the catalogue of pi is documented to have. What nobody states is
+// left out.
+//
+// When an overlay changes or catwalk is raised, set the date in
+// overlay/manifest.json: lists that a user has refreshed count only when they
+// are newer.
+//
+// # An overlay
+//
+//	catwalk   ids of catwalk's providers whose models are taken over
+//	prices    how catwalk fills the two prices of its cache there: "named" as
+//	          its fields say, "sorted" with the cheaper one for reading
+//	levels    whether catwalk's thinking levels are facts there, not one list
+//	          for all models
+//	omit      members that catwalk fills with a constant there
+//	drop      ids of catwalk's that are left out
+//	api       wire format of a model that names none
+//	defaults  for each wire format: address, flags and headers of all its models
+//	copy      models of another provider, such as those that a gateway passes on
+//	rules     members to set on models whose id fits one of the globs
+//	models    facts, over all of the above
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"charm.land/catwalk/pkg/catwalk"
+	"charm.land/catwalk/pkg/embedded"
+)
+
+func main() {
+	check := flag.Bool("check", false, "write nothing, and fail when files are not up to date")
+	flag.Parse()
+	if err := run(*check); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// overlay is a file of our own facts.
+type overlay struct {
+	Catwalk  []string          `json:"catwalk"`
+	Prices   string            `json:"prices"`
+	Levels   bool              `json:"levels"`
+	Omit     []string          `json:"omit"`
+	Drop     []string          `json:"drop"`
+	API      string            `json:"api"`
+	Defaults map[string]object `json:"defaults"`
+	Copy     []copied          `json:"copy"`
+	Rules    []rule            `json:"rules"`
+	Models   []object          `json:"models"`
+}
+
+type copied struct {
+	From   string   `json:"from"`
+	API    string   `json:"api"`    // of the copies
+	Prefix string   `json:"prefix"` // of their ids
+	IDs    []string `json:"ids"`    // globs; all models without any
+	Set    object   `json:"set"`
+}
+
+type rule struct {
+	IDs []string `json:"ids"`
+	Set object   `json:"set"`
+}
+
+func run(check bool) error {
+	overlays, err := readOverlays("overlay")
+	if err != nil {
+		return err
+	}
+	sources := map[string]catwalk.Provider{}
+	for _, p := range embedded.GetAll() {
+		sources[string(p.ID)] = p
+	}
+	lists := map[string][]object{}
+	// Providers that copy others come last.
+	names := slices.SortedFunc(maps.Keys(overlays), func(a, b string) int {
+		if d := len(overlays[a].Copy) - len(overlays[b].Copy); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	files := map[string][]byte{}
+	for _, name := range names {
+		o := overlays[name]
+		if lists[name], err = o.list(sources, lists); err != nil {
+			return fmt.Errorf("overlay/%s.json: %w", name, err)
+		}
+		if files[name+".json"], err = o.file(lists[name]); err != nil {
+			return fmt.Errorf("overlay/%s.json: %w", name, err)
+		}
+	}
+	manifest, err := os.ReadFile("overlay/manifest.json")
+	if err != nil {
+		return err
+	}
+	files["manifest.json"] = manifest
+	return write(filepath.Join("..", "models"), files, check)
+}
+
+func readOverlays(dir string) (map[string]*overlay, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*overlay{}
+	for _, p := range paths {
+		name := strings.TrimSuffix(filepath.Base(p), ".json")
+		if name == "manifest" {
+			continue
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		o := &overlay{}
+		if err := d.Decode(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+		out[name] = o
+	}
+	return out, nil
+}
+
+// list is the list of a provider's models, sorted by id.
+func (o *overlay) list(sources map[string]catwalk.Provider, lists map[string][]object) ([]object, error) {
+	models := map[string]object{}
+	for _, id := range o.Catwalk {
+		source, ok := sources[id]
+		if !ok {
+			return nil, fmt.Errorf("catwalk has no provider %q", id)
+		}
+		for _, m := range source.Models {
+			if !fits(o.Drop, m.ID) {
+				models[m.ID] = o.facts(m)
+			}
+		}
+	}
+	for _, c := range o.Copy {
+		from, ok := lists[c.From]
+		if !ok {
+			return nil, fmt.Errorf("there is no provider %q to copy from, or it copies itself", c.From)
+		}
+		for _, m := range from {
+			id := m["id"].(string)
+			if c.IDs != nil && !fits(c.IDs, id) {
+				continue
+			}
+			m = merge(object{}, m)
+			delete(m, "baseUrl")
+			m["id"], m["api"] = c.Prefix+id, c.API
+			models[c.Prefix+id] = merge(m, c.Set)
+		}
+	}
+	own := map[string]bool{}
+	for _, m := range o.Models {
+		id, _ := m["id"].(string)
+		if id == "" || own[id] {
+			return nil, fmt.Errorf("a model without an id, or twice: %q", id)
+		}
+		own[id] = true
+		if models[id] == nil {
+			models[id] = object{"id": id}
+		}
+	}
+	for id, m := range models {
+		for _, r := range o.Rules {
+			if fits(r.IDs, id) {
+				m = merge(m, r.Set)
+			}
+		}
+		models[id] = m
+	}
+	for _, m := range o.Models {
+		id := m["id"].(string)
+		models[id] = merge(models[id], m)
+	}
+	var list []object
+	for _, id := range slices.Sorted(maps.Keys(models)) {
+		m := models[id]
+		if api, ok := m["api"].(string); !ok || api == "" {
+			m["api"] = o.API
+		}
+		// A longer answer than the window holds cannot be asked for.
+		if window, limit := number(m["contextWindow"]), number(m["maxTokens"]); window > 0 && limit > window {
+			m["maxTokens"] = window
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// facts are what catwalk knows of a model.
+func (o *overlay) facts(m catwalk.Model) object {
+	f := object{
+		"id": m.ID, "name": m.Name, "reasoning": m.CanReason, "contextWindow": float64(m.ContextWindow), "maxTokens": float64(m.DefaultMaxTokens),
+	}
+	if m.SupportsImages {
+		f["input"] = []any{"text", "image"}
+	}
+	read, write := m.CostPer1MOutCached, m.CostPer1MInCached
+	if o.Prices == "sorted" {
+		read, write = sortedPrices(m)
+	}
+	f["cost"] = object{"input": round(m.CostPer1MIn), "output": round(m.CostPer1MOut), "cacheRead": round(read), "cacheWrite": round(write)}
+	if o.Levels && m.CanReason {
+		if levels := levelMap(m.ReasoningLevels, o.API); levels != nil {
+			f["thinkingLevelMap"] = levels
+		}
+	}
+	for _, name := range o.Omit {
+		delete(f, name)
+	}
+	return f
+}
+
+// sortedPrices tells the price of reading the cache from that of writing it:
+// reading is what makes a cache worth while. The price of output and one price
+// named twice are none of writing.
+func sortedPrices(m catwalk.Model) (read, write float64) {
+	low, high := min(m.CostPer1MInCached, m.CostPer1MOutCached), max(m.CostPer1MInCached, m.CostPer1MOutCached)
+	switch {
+	case low == 0 && high < m.CostPer1MIn:
+		return high, 0
+	case low == high || high == m.CostPer1MOut:
+		return low, 0
+	case low == 0:
+		return 0, 0
+	}
+	return low, high
+}
+
+// levelMap turns the efforts that a service takes into a map of levels.
+func levelMap(efforts []string, api string) object {
+	if len(efforts) == 0 {
+		return nil
+	}
+	levels := object{}
+	switch api {
+	case "anthropic-messages", "bedrock-converse-stream": // weaker levels are its own business
+	case "google-generative-ai", "google-vertex":
+		for _, l := range []string{"minimal", "low", "medium", "high"} {
+			if !slices.Contains(efforts, l) {
+				levels[l] = nil
+			}
+		}
+		return levels
+	default:
+		if slices.Contains(efforts, "none") {
+			levels["off"] = "none"
+		}
+		for _, l := range []string{"minimal", "low", "medium", "high"} {
+			if !slices.Contains(efforts, l) {
+				levels[l] = nil
+			}
+		}
+	}
+	for _, l := range []string{"xhigh", "max"} {
+		if slices.Contains(efforts, l) {
+			levels[l] = l
+		}
+	}
+	return levels
+}
+
+// merge puts upper over lower: objects member by member, prices as a whole.
+func merge(lower, upper object) object {
+	out := maps.Clone(lower)
+	for k, v := range upper {
+		up, isObject := v.(object)
+		if low, ok := out[k].(object); ok && isObject && k != "cost" {
+			out[k] = merge(low, up)
+		} else if isObject {
+			out[k] = maps.Clone(up)
+		} else {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// fits reports whether one of the globs, in which * stands for slashes too,
+// fits a name.
+func fits(globs []string, name string) bool {
+	flat := strings.ReplaceAll(name, "/", "\x00")
+	return slices.ContainsFunc(globs, func(g string) bool {
+		ok, err := path.Match(strings.ReplaceAll(g, "/", "\x00"), flat)
+		if err != nil {
+			panic(fmt.Sprintf("bad glob %q", g))
+		}
+		return ok
+	})
+}
+
+func number(v any) float64 {
+	f, _ := v.(float64)
+	return f
+}
+
+func round(f float64) float64 { return math.Round(f*1e6) / 1e6 }
