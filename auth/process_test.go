@@ -27,7 +27,7 @@ var long = flag.Bool("long", false, "run the long proofs")
 const childVariable = "PINCH_AUTH_TEST_CHILD"
 
 // childStale is how old a lock has to be for processes that are killed.
-const childStale = 1500 * time.Millisecond
+const childStale = 2500 * time.Millisecond
 
 // issuer hands out tokens, over HTTP, and honours each refresh token once. One
 // that is used twice ends the whole family, as issuers do that take it for
@@ -311,7 +311,7 @@ func TestKilledWhileRefreshing(t *testing.T) {
 // does not, a process that dies between the answer and the file takes the
 // sign-in with it.
 func TestKilledAtAnyMoment(t *testing.T) {
-	kills := 8
+	kills := 6
 	if *long {
 		kills = 200
 	}

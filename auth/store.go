@@ -244,7 +244,7 @@ func (s *Store) refresh() {
 	doc, err := s.read(s.path)
 	// Other programs write the file in place: what is empty or half written now
 	// is whole in a moment.
-	for tries := 0; (err != nil || doc.blank) && tries < 5 && s.locked(); tries++ {
+	for tries := 0; (err != nil || doc.blank) && tries < 25 && s.locked(); tries++ {
 		time.Sleep(10 * time.Millisecond)
 		doc, err = s.read(s.path)
 	}

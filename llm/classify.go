@@ -66,7 +66,7 @@ var transientWords = [...]string{
 	"model is at capacity", "too many requests",
 	"exceeded request buffer limit while retrying upstream", "unable to forward upstream",
 	"upstream_stream_read_error", "stream was interrupted", "http2 stream failed", "http/2 stream failed",
-	"other side closed", "fetch failed", "getaddrinfo", "connection reset by peer", "enotfound", "eai_again",
+	"other side closed", "fetch failed", "getaddrinfo", "connection reset by peer", "eai_again",
 	"reset before headers", "socket hang up", "socket connection was closed", "time out", "timed out", "timeout",
 	"terminated", "ended without", "stream ended before message_stop",
 	"stream ended before a terminal response event", "http2 request did not get a response",
@@ -87,6 +87,7 @@ var transientPatterns = sync.OnceValue(func() []guarded {
 		guard("request to", `request to \S+ failed, reason:`),
 		guard("", `(?:^|[^a-z0-9_])(?:econnreset|econnaborted|econnrefused|etimedout|epipe)(?:[^a-z0-9_]|$)`),
 		guard("websocket", `websocket.?(?:closed|error)`),
+		guard("enotfound", `(?:^|[^a-z0-9_])enotfound`), // and no ResourceNotFoundException
 	}
 })
 

@@ -53,6 +53,7 @@ func TestIsRetryable(t *testing.T) {
 		{"read tcp: ECONNRESET", true}, {"_ECONNRESET", false}, {"dial: ECONNREFUSED.", true}, {"EPIPE", true}, {"xETIMEDOUT", false},
 		{"connect: connection refused", true}, {"connection lost", true}, {"WebSocket closed 1006", true},
 		{"HTTP/2 stream failed", true}, {"http2 stream failed", true}, {"time out", true}, {"timed  out", false},
+		{"getaddrinfo ENOTFOUND api.x", true}, {"ENOTFOUND", true}, {"ResourceNotFoundException: no such model", false},
 		{"request to https://x failed, reason: y", true}, {"request to failed, reason:", false},
 		{`{"code": 1308} timeout`, false}, {`{"code": 13081} timeout`, true}, {"billing timeout", false},
 		{"unauthorized", false}, {"", false},

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,18 +50,16 @@ func (r *response) body() []byte {
 	return append(b, bytes.Join(r.ChunksBase64, nil)...)
 }
 
-// vectorFolder is where the recorded cases of all formats are.
-func vectorFolder() string {
-	if dir := os.Getenv("PINCH_VECTORS"); dir != "" {
-		return filepath.Join(dir, "ai")
-	}
-	return "../../internal/conformance/testdata/ai"
-}
+// ownVectors is the folder of the recorded cases that tests name.
+const ownVectors = "../../internal/conformance/testdata"
+
+// vectors is the folder of the recorded cases.
+func vectors() string { return cmp.Or(os.Getenv("PINCH_VECTORS"), ownVectors) }
 
 // cases lists the exchanges of each vector of a format, by the vector's name.
-func cases(t *testing.T, api, baseURL string) (names []string, steps map[string][]exchange) {
+func cases(t *testing.T, folder, api, baseURL string) (names []string, steps map[string][]exchange) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(vectorFolder(), api, "*.json"))
+	files, err := filepath.Glob(filepath.Join(folder, "ai", api, "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no vectors for %s: %v", api, err)
 	}
@@ -88,10 +87,17 @@ func cases(t *testing.T, api, baseURL string) (names []string, steps map[string]
 	return names, steps
 }
 
+// question is an exchange of a format without anything special.
+func question(t *testing.T, api, baseURL string) *exchange {
+	t.Helper()
+	_, steps := cases(t, ownVectors, api, baseURL)
+	return &steps["text-a"][0]
+}
+
 // ask lets pinch send the exchange and returns its final message, nil when
 // there was nothing to send. Aborts of the vector are left out: the request is
 // what counts.
-func (x *exchange) ask(t *testing.T, f *format, api llm.API, memo *llm.Memo) (*llm.Model, *llm.Assistant) {
+func (x *exchange) ask(t *testing.T, f *format, api llm.API, memo *llm.Memo) *llm.Assistant {
 	t.Helper()
 	m := &llm.Model{}
 	if err := json.Unmarshal(x.Model, m); err != nil {
@@ -135,9 +141,9 @@ func (x *exchange) ask(t *testing.T, f *format, api llm.API, memo *llm.Memo) (*l
 		if x.Throw == "" {
 			t.Fatal(err)
 		}
-		return m, nil
+		return nil
 	}
-	return m, stream.Result()
+	return stream.Result()
 }
 
 // server answers requests by a script and keeps what was sent. It never keeps a

@@ -1,10 +1,12 @@
 package witness
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"reflect"
 	"strings"
@@ -35,9 +37,12 @@ type statusError struct {
 	error
 }
 
+func (e *statusError) Unwrap() error { return e.error }
+
 // formats are those whose vendors publish a library for Go. Mistral does not.
 var formats = []format{
-	anthropicFormat, completionsFormat, responsesFormat, azureFormat, codexFormat, googleFormat, vertexFormat,
+	anthropicFormat, completionsFormat, responsesFormat, azureFormat, codexFormat,
+	googleFormat, vertexFormat, bedrockFormat,
 }
 
 func TestFormats(t *testing.T) {
@@ -46,7 +51,7 @@ func TestFormats(t *testing.T) {
 		t.Run(f.api, func(t *testing.T) {
 			w := &witness{format: f, needed: map[string]bool{}}
 			srv := newServer(t)
-			names, steps := cases(t, f.api, srv.URL)
+			names, steps := cases(t, vectors(), f.api, srv.URL)
 			for _, name := range names {
 				t.Run(name, func(t *testing.T) {
 					api, memo := f.new(), &llm.Memo{}
@@ -79,7 +84,7 @@ type witness struct {
 func (w *witness) hear(t *testing.T, name string, srv *server, api llm.API, memo *llm.Memo, x *exchange) {
 	t.Helper()
 	srv.load(x.Script...)
-	_, message := x.ask(t, w.format, api, memo)
+	message := x.ask(t, w.format, api, memo)
 	sent := srv.taken()
 	for i, own := range sent {
 		var script response
@@ -97,7 +102,10 @@ func (w *witness) hear(t *testing.T, name string, srv *server, api llm.API, memo
 		var refused *statusError
 		switch {
 		case script.Status != 200:
-			// Only what both take for an error counts; pinch may have asked again.
+			// Before the last one, pinch asked again.
+			if i == len(sent)-1 && message.StopReason != llm.StopError {
+				t.Errorf("pinch takes status %d for %s", script.Status, message.StopReason)
+			}
 			if !errors.As(err, &refused) || refused.status != script.Status {
 				w.dissent(t, name, "status", fmt.Sprintf("%v for status %d", err, script.Status))
 			}
@@ -228,4 +236,69 @@ func before(base, path, end string) (string, error) {
 		return "", fmt.Errorf("the path %s does not end in %s", path, end)
 	}
 	return base + prefix, nil
+}
+
+// TestLossIsSeen adds a member that no library knows to a request, and at each
+// object of its messages: every one has to be missed.
+func TestLossIsSeen(t *testing.T) {
+	for i := range formats {
+		f := &formats[i]
+		t.Run(f.api, func(t *testing.T) {
+			srv := newServer(t)
+			question := question(t, f.api, srv.URL)
+			srv.load(question.Script...)
+			question.ask(t, f, f.new(), &llm.Memo{})
+			own := srv.taken()[0]
+			body, err := parse(own.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := 0
+			for path, object := range objects("", body) {
+				object["made_up"] = json.Number("1")
+				changed, err := json.Marshal(body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				delete(object, "made_up")
+				srv.load(question.Script...)
+				_, err = f.repeat(t.Context(), srv.URL, own.path, changed)
+				if sent := srv.taken(); err == nil && bytes.Contains(sent[0].body, []byte("made_up")) {
+					t.Errorf("the library takes %s", member(path, "made_up"))
+				}
+				seen++
+			}
+			if seen < 3 {
+				t.Errorf("only %d objects in %s", seen, own.body)
+			}
+		})
+	}
+}
+
+// objects ranges over the objects in a JSON value.
+func objects(path string, v any) iter.Seq2[string, map[string]any] {
+	return func(yield func(string, map[string]any) bool) {
+		var visit func(path string, v any) bool
+		visit = func(path string, v any) bool {
+			switch v := v.(type) {
+			case []any:
+				for _, element := range v {
+					if !visit(path+"[]", element) {
+						return false
+					}
+				}
+			case map[string]any:
+				if !yield(path, v) {
+					return false
+				}
+				for name, value := range v {
+					if !visit(member(path, name), value) {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		visit(path, v)
+	}
 }

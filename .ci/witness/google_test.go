@@ -28,8 +28,7 @@ var vertexFormat = format{
 	new:        func() llm.API { return google.NewVertex(google.Config{Version: "test", Getenv: noEnv}) },
 	stream:     streamGoogle,
 	repeat:     repeatGoogle(sdk.BackendEnterprise),
-	exceptions: vertexExceptions,
-	dissents:   googleDissents,
+	exceptions: googleExceptions,
 }
 
 func streamGoogle(ctx context.Context, api llm.API, m *llm.Model, req *llm.Request, raw []byte) (*llm.Stream, error) {
@@ -129,9 +128,12 @@ func (a *answer) addGoogle(chunk *sdk.GenerateContentResponse) error {
 	for _, p := range chunk.Candidates[0].Content.Parts {
 		switch {
 		case p.FunctionCall != nil:
-			arguments, err := json.Marshal(p.FunctionCall.Args)
-			if err != nil {
-				return err
+			var arguments []byte
+			if p.FunctionCall.Args != nil {
+				var err error
+				if arguments, err = json.Marshal(p.FunctionCall.Args); err != nil {
+					return err
+				}
 			}
 			a.calls = append(a.calls, call{p.FunctionCall.ID, p.FunctionCall.Name, string(arguments)})
 		case p.Thought:

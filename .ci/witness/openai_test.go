@@ -198,9 +198,9 @@ func repeatResponses(ctx context.Context, base, path string, body []byte) (*answ
 		case api.ResponseIncompleteEvent:
 			a.usage = responseUsage(&e.Response.Usage)
 		case api.ResponseFailedEvent:
-			return nil, fmt.Errorf("failed: %s", e.Response.Error.Message)
+			return nil, &responseError{string(e.Response.Error.Code), e.Response.Error.Message}
 		case api.ResponseErrorEvent:
-			return nil, fmt.Errorf("error: %s", e.Message)
+			return nil, &responseError{e.Code, e.Message}
 		}
 	}
 	for _, i := range slices.Sorted(maps.Keys(thinking)) {
@@ -211,6 +211,11 @@ func repeatResponses(ctx context.Context, base, path string, body []byte) (*answ
 	}
 	return a, openAIError(stream.Err())
 }
+
+// responseError is what an event says of an answer that failed.
+type responseError struct{ code, message string }
+
+func (e *responseError) Error() string { return e.code + ": " + e.message }
 
 // thinkingOf is the text of a reasoning item, its parts set apart as pinch does.
 func thinkingOf(item *api.ResponseReasoningItem) string {

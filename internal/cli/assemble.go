@@ -61,7 +61,7 @@ func (r *running) close() {
 // checkKey refuses a model without credentials before anything is sent.
 func (r *running) checkKey() error {
 	m := r.harness.Model()
-	if r.catalog.HasCredentials(m.Provider) {
+	if p, _ := r.catalog.Provider(m.Provider); p.Machine || r.catalog.HasCredentials(m.Provider) {
 		return nil
 	}
 	if err := r.catalog.StoredProblem(m.Provider); err != nil {
@@ -70,7 +70,7 @@ func (r *running) checkKey() error {
 	p, _ := r.catalog.Provider(m.Provider)
 	how := "give --api-key, or set apiKey for it in models.json, and the variables that it names"
 	if len(p.Env) > 0 {
-		how = "set " + strings.Join(p.Env, " or ") + ", give --api-key, or store a key in auth.json"
+		how = "set " + strings.Join(p.Env, " or ") + ", give --api-key, or store one with pinch auth login " + p.ID
 	}
 	return fmt.Errorf("No API key found for %s: %s", m.Ref(), how)
 }

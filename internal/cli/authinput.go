@@ -68,9 +68,9 @@ type lineEditor struct {
 type escapeState int
 
 const (
-	plain0   escapeState = iota
-	escaped              // behind ESC
-	sequence             // behind ESC [ or ESC O
+	unescaped escapeState = iota
+	escaped               // behind ESC
+	sequence              // behind ESC [ or ESC O
 )
 
 // maxLine bounds a line; more is not kept.
@@ -80,14 +80,14 @@ func (e *lineEditor) feed(b []byte) (string, lineEnd) {
 	for _, c := range b {
 		switch e.escape {
 		case escaped:
-			e.escape = plain0
+			e.escape = unescaped
 			if c == '[' || c == 'O' {
 				e.escape = sequence
 			}
 			continue
 		case sequence:
 			if c >= '@' && c <= '~' {
-				e.escape = plain0
+				e.escape = unescaped
 			}
 			continue
 		}

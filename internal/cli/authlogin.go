@@ -53,7 +53,7 @@ func authLogin(ctx context.Context, p *program, a *authArgs) error {
 		if len(provider.Env) == 0 && !isOwn(c, &provider) {
 			return fmt.Errorf("There is no sign-in for %s without a client that the provider has registered for you: describe yours in signin.json, or use another provider", provider.Name)
 		}
-		fmt.Fprintf(p.out, "%s has no sign-in that any program may use; an API key does.\n", provider.Name)
+		fmt.Fprintf(p.out, "%s has no sign-in that any program may use, so an API key is asked for.\n", provider.Name)
 		return p.loginWithKey(ctx, creds, &provider)
 	}
 	return p.loginWithIssuer(ctx, c, creds, d, a.noBrowser)

@@ -75,7 +75,7 @@ func (s *scenarioServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if n := len(s.requests); n < len(s.replies) {
 		reply = s.replies[n]
 	}
-	s.requests = append(s.requests, scenarioRequest{r.Method, r.Host, r.URL.RequestURI(), r.Header, body})
+	s.requests = append(s.requests, scenarioRequest{r.Method, r.Host, r.RequestURI, r.Header, body})
 	s.mu.Unlock()
 	gone := func() {
 		<-r.Context().Done()

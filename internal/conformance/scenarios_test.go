@@ -130,21 +130,20 @@ type scenarioDialect struct {
 	mediaType string
 	encode    func(scenarioEvent) []byte
 	events    func(*scenarioDialect, *scenarioAnswer) []scenarioEvent
-	hidden    func(scenarioEvent) bool                // not shown to OnProviderEvent
-	shown     func(scenarioEvent) string              // as OnProviderEvent sees it; nil for the data
-	read      func(map[string]any) scenarioSent       // of a body
-	check     func(map[string]any) error              // what the service refuses
-	overflow  []scenarioFailure                       // of a prompt that is too long
-	failures  map[string]scenarioFailure              // by class
-	inside    []scenarioInside                        // errors inside a stream
-	keepAlive []byte                                  // bytes that hold a connection and say nothing; nil for none
-	price     func(scenarioUsage, *llm.Model) llm.Usage // what is made of a usage
-	drops     bool                                    // a failed answer has no content
-	retries   int                                     // attempts beyond the first whatever a caller says
-	noRetries bool                                    // MaxRetries says nothing
-	failSeen  bool                                    // OnResponse sees error responses
-	noStatic  bool                                    // headers of models are not sent
-	reads     func([]byte) ([]byte, error)            // unpacks a body; nil for none
+	hidden    func(scenarioEvent) bool          // not shown to OnProviderEvent
+	shown     func(scenarioEvent) string        // as OnProviderEvent sees it; nil for the data
+	read      func(map[string]any) scenarioSent // of a body
+	check     func(map[string]any) error        // what the service refuses
+	overflow  []scenarioFailure                 // of a prompt that is too long
+	failures  map[string]scenarioFailure        // by class
+	inside    []scenarioInside                  // errors inside a stream
+	keepAlive []byte                            // bytes that hold a connection and say nothing; nil for none
+	counts    func(scenarioUsage) llm.Usage     // what is made of a usage, without its cost
+	drops     bool                              // a failed answer has no content
+	retries   int                               // attempts beyond the first whatever a caller says
+	noRetries bool                              // MaxRetries says nothing
+	failSeen  bool                              // OnResponse sees error responses
+	noStatic  bool                              // headers of models are not sent
 }
 
 // scenarioInside is an error that comes inside a stream, behind a text.
@@ -176,7 +175,7 @@ var scenarioPieces = []string{"Low water ", "is at 04:12, ", "says the ünïcode
 // scenarioPixel is a picture, in base64.
 const scenarioPixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-func scenarioTools2() []llm.Tool {
+func scenarioToolList() []llm.Tool {
 	return []llm.Tool{
 		{Name: "read_file", Description: "Reads a file of the log.", Parameters: jsontext.Value(`{"type":"object","properties":{"path":{"type":"string"},"line":{"type":"integer"}},"required":["path"]}`)},
 		{Name: "list_files", Description: "Lists the files of a folder.", Parameters: jsontext.Value(`{"type":"object","properties":{"dir":{"type":"string"}},"required":["dir"]}`)},
@@ -402,7 +401,7 @@ func (s *scenarioSent) texts(kind string) string {
 	return strings.Join(out, "|")
 }
 
-// scenarioText1 is the text of a plain answer.
+// scenarioWhole is the text of a plain answer.
 var scenarioWhole = strings.Join(scenarioPieces, "")
 
 func TestScenarios(t *testing.T) {

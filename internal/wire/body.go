@@ -83,11 +83,10 @@ func (w *Body) JSON(name, v string) {
 	}
 }
 
-// Raw appends a value in its compact form, null when it is no JSON: a host put
-// it there, and a server's complaint is easier to read than a broken body.
+// Raw appends a value as AppendRaw does.
 func (w *Body) Raw(name string, v jsontext.Value) {
 	if w.Key(name) {
-		w.B = appendRaw(w.B, v)
+		w.B = AppendRaw(w.B, v)
 	}
 }
 
@@ -104,7 +103,9 @@ func (w *Body) End() []byte {
 	return w.B
 }
 
-func appendRaw(dst []byte, v jsontext.Value) []byte {
+// AppendRaw appends a value in its compact form, null when it is no JSON: a host
+// put it there, and a server's complaint is easier to read than a broken body.
+func AppendRaw(dst []byte, v jsontext.Value) []byte {
 	out, err := jsonwire.AppendCompact(dst, v)
 	if err != nil {
 		return append(out, "null"...)
@@ -139,7 +140,7 @@ func MergeSamplingParams(m *llm.Model, level llm.ThinkingLevel, request jsontext
 		r.Reset(src)
 		for r.Object(); r.More(); {
 			name := string(r.Key())
-			value := appendRaw(nil, r.Raw())
+			value := AppendRaw(nil, r.Raw())
 			i := slices.IndexFunc(params, func(p samplingParam) bool { return p.name == name })
 			if i < 0 {
 				params = append(params, samplingParam{name: name, value: value})

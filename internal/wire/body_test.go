@@ -11,8 +11,11 @@ import (
 func TestBody(t *testing.T) {
 	m := &llm.Model{
 		Reasoning: true, SamplingParams: jsontext.Value(`{"top_p": 0.90,"seed":1,"model":"other"}`),
+		// It cannot be told not to think; what is said of that level counts all the same.
+		ThinkingLevelMap: map[llm.ThinkingLevel]*string{llm.LevelOff: nil, llm.LevelMinimal: nil},
 		SamplingParamsByThinkingLevel: map[llm.ThinkingLevel]jsontext.Value{
-			llm.LevelOff: jsontext.Value(`{"seed":2}`), llm.LevelHigh: jsontext.Value(`{"seed":3}`),
+			llm.LevelOff: jsontext.Value(`{"seed":2}`), llm.LevelLow: jsontext.Value(`{"seed":4}`),
+			llm.LevelHigh: jsontext.Value(`{"seed":3}`),
 		},
 	}
 	for _, c := range []struct {
@@ -21,7 +24,8 @@ func TestBody(t *testing.T) {
 		want    string
 	}{
 		{"", ``, `"top_p":0.9,"seed":2`},
-		{llm.LevelOff, `{"x":null}`, `"top_p":0.9,"seed":2,"x":null`},
+		{"", `{"x":null}`, `"top_p":0.9,"seed":2,"x":null`},
+		{llm.LevelMinimal, ``, `"top_p":0.9,"seed":4`},
 		{llm.LevelMax, `{"top_p":1}`, `"top_p":1,"seed":3`}, // high is the strongest level of the model
 	} {
 		w := BeginBody([]byte("> "), MergeSamplingParams(m, c.level, jsontext.Value(c.request)))

@@ -16,10 +16,10 @@ const Redacted = "[redacted]"
 // be a word of the text.
 const minSecret = 8
 
-// secrets are the values of a request that no text may repeat: the key, and
-// what the header fields hold that carry credentials. The longest come first,
-// as one may be part of another.
-func secrets(header http.Header, o *llm.Options) []string {
+// secrets are the values of a request that no text may repeat: the key, what
+// the header fields hold that carry credentials, and more. The longest come
+// first, as one may be part of another.
+func secrets(header http.Header, o *llm.Options, more []string) []string {
 	var out []string
 	add := func(v string) {
 		if v = strings.TrimSpace(v); len(v) >= minSecret && !slices.Contains(out, v) {
@@ -38,28 +38,24 @@ func secrets(header http.Header, o *llm.Options) []string {
 			}
 		}
 	}
+	for _, v := range more {
+		add(v)
+	}
 	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
 	return out
 }
 
-// Secrets are the values of a request that no text may repeat: its key, and what
-// its header fields hold that carry credentials.
-func Secrets(header http.Header, o *llm.Options) []string { return secrets(header, o) }
+// Secrets are the values of a request that no text may repeat: its key, what its
+// header fields hold that carry credentials, and more, such as Call.Secrets.
+func Secrets(header http.Header, o *llm.Options, more ...string) []string {
+	return secrets(header, o, more)
+}
 
 // Redact is text with the given values replaced.
 func Redact(text string, secrets []string) string { return redact(text, secrets) }
 
 // secrets are those of the call's header fields, of what Prepare adds, and the key.
-func (c *Call) secrets(o *llm.Options) []string {
-	out := secrets(c.Header, o)
-	for _, v := range c.Secrets {
-		if len(v) >= minSecret && !slices.Contains(out, v) {
-			out = append(out, v)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b string) int { return len(b) - len(a) })
-	return out
-}
+func (c *Call) secrets(o *llm.Options) []string { return secrets(c.Header, o, c.Secrets) }
 
 // carriesSecret reports whether a header field of this name holds credentials.
 func carriesSecret(name string) bool {

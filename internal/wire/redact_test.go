@@ -39,6 +39,24 @@ func TestKeysAreTakenOutOfErrors(t *testing.T) {
 	}
 }
 
+// A request that cannot be built says why without its key.
+func TestKeysAreTakenOutOfErrorsBeforeTheRequest(t *testing.T) {
+	const key, other = "sk-0123456789abcdef", "gateway-secret"
+	o := &llm.Options{APIKey: key, Headers: map[string]*string{"x-gateway-token": new(other)}}
+	s := llm.NewStream(NewSource(t.Context(), Host{}.Default(), "lines", &llm.Model{}, o, &unbuilt{err: &ProviderError{"bad address https://" + key + "/" + other}}))
+	if m := s.Result(); m.ErrorMessage != "bad address https://[redacted]/[redacted]" {
+		t.Errorf("got %s", m.ErrorMessage)
+	}
+}
+
+// unbuilt is lines whose request cannot be built.
+type unbuilt struct {
+	lines
+	err error
+}
+
+func (u *unbuilt) Request() (*Call, error) { return nil, u.err }
+
 // keyed is lines with header fields.
 type keyed struct {
 	lines

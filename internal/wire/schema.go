@@ -46,7 +46,7 @@ func StrictTool(t *llm.Tool, supported, prefer bool, refuse func(keyword string,
 	}
 	if !supported {
 		if required {
-			return nil, false, fmt.Errorf("Tool %q requires JSON-schema constrained sampling, but strict tools are unsupported.", t.Name)
+			return nil, false, fmt.Errorf(`Tool "%s" requires JSON-schema constrained sampling, but strict tools are unsupported.`, t.Name)
 		}
 		return t.Parameters, false, nil
 	}
@@ -55,7 +55,7 @@ func StrictTool(t *llm.Tool, supported, prefer bool, refuse func(keyword string,
 	case err == nil:
 		return converted, true, nil
 	case required:
-		return nil, false, fmt.Errorf("Tool %q requires JSON-schema constrained sampling, but %w.", t.Name, err)
+		return nil, false, fmt.Errorf(`Tool "%s" requires JSON-schema constrained sampling, but %w.`, t.Name, err)
 	default:
 		return t.Parameters, false, nil
 	}

@@ -270,14 +270,22 @@ func (s *Source) terminal() llm.Event {
 	if s.err == nil {
 		return llm.Event{Type: llm.EventDone, Message: m}
 	}
-	m.StopReason, m.ErrorMessage = llm.StopError, s.err.Error()
-	if s.call != nil {
-		m.ErrorMessage = redact(m.ErrorMessage, s.call.secrets(s.opts))
-	}
+	m.StopReason, m.ErrorMessage = llm.StopError, redact(s.err.Error(), s.secrets())
 	if errors.Is(s.err, ErrAborted) {
 		m.StopReason = llm.StopAborted
 	}
 	return llm.Event{Type: llm.EventError, Message: m}
+}
+
+// secrets are the values that the error may not repeat. A request that could not
+// be built was to have at least the key and what is configured for its header.
+func (s *Source) secrets() []string {
+	if s.call != nil {
+		return s.call.secrets(s.opts)
+	}
+	header := http.Header{}
+	Override(header, s.model, s.opts)
+	return Secrets(header, s.opts)
 }
 
 // Close implements llm.Source.

@@ -17,12 +17,13 @@ type Template struct {
 	around   [3][]byte // what is before, between and behind the strings
 	text     jsonwire.Reader
 	pad      jsonwire.Reader
+	padding  []byte // the other string of the event that fitted
 }
 
 // Keep remembers what in the event data is around text, a JSON string that is a
-// slice of it. pad is another such string, one that means nothing, or nil: some
-// services fill events up with random letters, so that their length tells
-// nothing to who listens.
+// slice of it. pad is another such string that changes, or nil. Mostly it means
+// nothing: some services fill events up with random letters, so that their
+// length tells nothing to who listens.
 func (t *Template) Keep(data, text, pad []byte) {
 	t.known, t.padded = true, pad != nil
 	first, second := text, pad
@@ -78,14 +79,17 @@ func (t *Template) Match(data []byte) (text []byte, ok bool) {
 	return text, bytes.Equal(data, t.around[2])
 }
 
-// skip is data behind the string that means nothing and, where that is the
+// Pad is the other string of the event that fitted, as valid as the first.
+func (t *Template) Pad() []byte { return t.padding }
+
+// skip is data behind the other string and, where that is the
 // first one, behind what parts it from the other.
 func (t *Template) skip(data []byte) ([]byte, bool) {
 	if len(data) == 0 || data[0] != '"' {
 		return nil, false
 	}
 	t.pad.Reset(data)
-	t.pad.Skip()
+	t.padding = t.pad.String()
 	if t.pad.Err() != nil {
 		return nil, false
 	}

@@ -53,8 +53,8 @@ func TestTemplate(t *testing.T) {
 		if ok != (c.want != "-") || ok && string(got) != c.want {
 			t.Errorf("%s: got %q %v, want %q", name, got, ok, c.want)
 		}
-		if got, ok := f.Match([]byte(c.known)); !ok || string(got) != "a" {
-			t.Errorf("%s: does not match itself: %q %v", name, got, ok)
+		if got, ok := f.Match([]byte(c.known)); !ok || string(got) != "a" || c.pad != "" && string(f.Pad()) != "xyz" {
+			t.Errorf("%s: does not match itself: %q %q %v", name, got, f.Pad(), ok)
 		}
 		f.Forget()
 		if _, ok := f.Match([]byte(c.known)); ok {

@@ -118,6 +118,17 @@ func TestFindCredentials(t *testing.T) {
 		{"default profile", "", func(c *cloud) {
 			c.file(".aws/config", "# mine\n[default]\nregion = x ; there\naws_access_key_id=AKCONF\naws_secret_access_key = s # secret\ns3 =\n  aws_access_key_id = AKNESTED\n[services other]\naws_access_key_id = AKNO\n")
 		}, `AKCONF  the profile "default"`, ""},
+		{"indented lines", "deep", func(c *cloud) {
+			c.file(".aws/config", "\uFEFF[default]\naws_access_key_id=AKNO\naws_secret_access_key=s\n  [profile\tdeep]\n    region = x\n\taws_access_key_id = AKDEEP\n    s3 =\n        aws_access_key_id = AKNESTED\n"+
+				"aws_secret_access_key = s\n    aws_session_token = t\n[profile]\naws_session_token = no\n")
+		}, `AKDEEP t the profile "deep"`, ""},
+		{"a byte order mark", "", func(c *cloud) {
+			c.file(".aws/credentials", "\uFEFF[default]\r\naws_access_key_id=AKBOM\r\naws_secret_access_key=s\r\n")
+		}, `AKBOM  the profile "default"`, ""},
+		{"nothing wins over no value", "base", func(c *cloud) {
+			c.file(".aws/config", "[profile base]\naws_session_token=t\n")
+			c.file(".aws/credentials", keyFile+"aws_session_token =\n")
+		}, `AKBASE t the profile "base"`, ""},
 		{"credentials file wins", "a b", func(c *cloud) {
 			c.file(".aws/config", "[profile \"a b\"]\naws_access_key_id=AKCONF\naws_secret_access_key=s\naws_session_token=t\n")
 			c.file(".aws/credentials", "[a b]\r\naws_access_key_id=AKCRED\r\naws_secret_access_key=s\r\n")
@@ -147,6 +158,14 @@ func TestFindCredentials(t *testing.T) {
 			c.reply["AssumeRole "+role] = roleReply("AssumeRole", "AKONE", end)
 			c.reply["AssumeRole "+role2] = roleReply("AssumeRole", "AKTWO", end)
 		}, `AKTWO token-AKTWO the profile "r2"`, "AssumeRole " + role + ", AssumeRole " + role2},
+		{"role over keys of a profile with a role", "r", func(c *cloud) {
+			c.file(".aws/credentials", keyFile)
+			c.file(".aws/config", "[profile base]\nrole_arn="+role2+"\nsource_profile=base\n[profile r]\nrole_arn="+role+"\nsource_profile=base\n")
+			c.reply["AssumeRole "+role] = roleReply("AssumeRole", "AKROLE", end)
+			c.check = func(r *http.Request, body string) {
+				checkSignature(c.t, r, body, "AKBASE", "secret-AKBASE", "eu-test-1", "sts")
+			}
+		}, `AKROLE token-AKROLE the profile "r"`, "AssumeRole " + role},
 		{"role over its own keys", "base", func(c *cloud) {
 			c.file(".aws/credentials", keyFile)
 			c.file(".aws/config", "[profile base]\nrole_arn="+role+"\nsource_profile=base\n")
@@ -291,6 +310,26 @@ func TestRenewedLogin(t *testing.T) {
 	}
 }
 
+// A login that cannot be stored is renewed all the same.
+func TestRenewedLoginWithoutStore(t *testing.T) {
+	c := newCloud(t)
+	c.file(".aws/config", "[profile sso]\nsso_session=corp\nsso_account_id=12\nsso_role_name=dev\n[sso-session corp]\nsso_region=eu-sso-1\nsso_start_url=https://corp.test\n")
+	file := c.login("corp", `{"accessToken":"access-1","expiresAt":"2026-05-06T07:00:00Z","clientId":"id","clientSecret":"cs","refreshToken":"refresh-1"}`)
+	c.reply["POST /oidc/token"] = `{"accessToken":"access-2","expiresIn":3600}`
+	c.reply["GET /portal/federation/credentials"] = roleCredentials("AKSSO", c.now.Add(time.Hour))
+	c.check = func(r *http.Request, body string) {
+		if err := os.RemoveAll(filepath.Dir(file)); err != nil {
+			t.Error(err)
+		}
+		if token := r.Header.Get("X-Amz-Sso_bearer_token"); r.Method == http.MethodGet && token != "access-2" {
+			t.Errorf("the token is %q", token)
+		}
+	}
+	if k, err := c.finder().find(t.Context(), "sso"); err != nil || k.id != "AKSSO" {
+		t.Errorf("%+v, %v", k, err)
+	}
+}
+
 func TestCredentialProcess(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands of this test are those of a POSIX shell")
@@ -354,6 +393,15 @@ func TestNoCredentials(t *testing.T) {
 			c.file(".aws/config", "[profile p]\nrole_arn="+role+"\nsource_profile=base\n")
 			c.reply["AssumeRole "+role] = `403!<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>not you</Message></Error></ErrorResponse>`
 		}, []string{`the profile "p"`, "403 AccessDenied: not you"}},
+		{"signature refused", "p", func(c *cloud) {
+			c.file(".aws/credentials", keyFile+"aws_session_token=the-secret-token\n")
+			c.file(".aws/config", "[profile p]\nrole_arn="+role+"\nsource_profile=base\n")
+			c.reply["AssumeRole "+role] = `403!<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code><Message>x-amz-security-token:the-secret-token</Message></Error></ErrorResponse>`
+		}, []string{"403 SignatureDoesNotMatch: x-amz-security-token:[redacted]"}},
+		{"token refused", "", func(c *cloud) {
+			c.env["AWS_WEB_IDENTITY_TOKEN_FILE"], c.env["AWS_ROLE_ARN"] = c.file("token", "the-secret-token\n"), role
+			c.reply["AssumeRoleWithWebIdentity "+role] = `400!<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>the-secret-token is none</Message></Error></ErrorResponse>`
+		}, []string{"400 InvalidIdentityToken: [redacted] is none"}},
 		{"role without keys", "p", func(c *cloud) {
 			c.file(".aws/credentials", keyFile)
 			c.file(".aws/config", "[profile p]\nrole_arn="+role+"\nsource_profile=base\n")
@@ -386,14 +434,17 @@ func TestNoCredentials(t *testing.T) {
 		{"role of a login refused", "p", func(c *cloud) {
 			c.file(".aws/config", sso)
 			c.login("corp", `{"accessToken":"access-1","expiresAt":"2026-05-06T09:00:00Z"}`)
-			c.reply["GET /portal/federation/credentials"] = `403!{"message":"No access"}`
-		}, []string{"403 No access"}},
+			c.reply["GET /portal/federation/credentials"] = `403!{"message":"No access with access-1"}`
+		}, []string{"403 No access with [redacted]"}},
 		{"session missing", "p", func(c *cloud) {
 			c.file(".aws/config", "[profile p]\nsso_session=corp\nsso_account_id=1\nsso_role_name=x\n")
 		}, []string{`its sso_session "corp"`}},
 		{"role of a login missing", "p", func(c *cloud) { c.file(".aws/config", "[profile p]\nsso_start_url=x\nsso_region=y\n") }, []string{"sso_account_id or sso_role_name"}},
 		{"container elsewhere", "", func(c *cloud) { c.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://evil.test/x" }, []string{"the container's credentials endpoint", "https://"}},
 		{"container refuses", "", func(c *cloud) { c.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = c.URL + "/task" }, []string{"the container's credentials endpoint", "status 404"}},
+		{"container not reached", "", func(c *cloud) {
+			c.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://127.0.0.1:1/task?key=the-secret"
+		}, []string{"the container's credentials endpoint", "127.0.0.1:1"}},
 		{"container token missing", "", func(c *cloud) {
 			c.env["AWS_CONTAINER_CREDENTIALS_FULL_URI"], c.env["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = c.URL+"/task", filepath.Join(c.home, "none")
 		}, []string{"none"}},

@@ -113,13 +113,14 @@ func (f *finder) instance(ctx context.Context) (keys, error) {
 	return k, nil
 }
 
-// local asks an address of the machine, with one header field.
+// local asks an address of the machine, with one header field. Its errors do not
+// repeat the address, which may hold a key.
 func (f *finder) local(ctx context.Context, method, address, header, value string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, localTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	if value != "" {
 		req.Header.Set(header, value)
@@ -127,7 +128,7 @@ func (f *finder) local(ctx context.Context, method, address, header, value strin
 	status, body, err := ask(localClient(), req)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, withoutURL(err)
 	case status != http.StatusOK:
 		return nil, fmt.Errorf("status %d", status)
 	}

@@ -14,6 +14,10 @@ import (
 // section is a section of a configuration file of AWS.
 type section map[string]string
 
+func (s section) holdsKeys() bool {
+	return s["aws_access_key_id"] != "" && s["aws_secret_access_key"] != ""
+}
+
 // profiles is what the configuration files of AWS hold.
 type profiles struct {
 	profile  map[string]section
@@ -40,7 +44,11 @@ func readProfiles(env func(string) string) *profiles {
 	p := &profiles{profile: map[string]section{}, sessions: map[string]section{}}
 	home := homeOf(env)
 	read := func(file, usual string, config bool) {
-		switch rest, ok := strings.CutPrefix(file, "~/"); {
+		rest, ok := strings.CutPrefix(file, "~/")
+		if !ok {
+			rest, ok = strings.CutPrefix(file, "~"+string(os.PathSeparator))
+		}
+		switch {
 		case file == "" && home == "", ok && home == "":
 			return
 		case file == "":
@@ -67,17 +75,19 @@ func readProfiles(env func(string) string) *profiles {
 // profiles have the word profile in front, and there are other sections too.
 func (p *profiles) parse(text string, config bool) {
 	var into section
+	nested := false                           // the lines of a value that is a list of its own; none of them is used here
+	text = strings.TrimPrefix(text, "\uFEFF") // of editors on Windows
 	for line := range strings.Lines(text) {
 		trimmed := strings.TrimSpace(line)
 		switch {
 		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ';':
 		case trimmed[0] == '[':
 			name, _, closed := strings.Cut(trimmed[1:], "]")
-			into = nil
+			into, nested = nil, false
 			if closed {
 				into = p.section(name, config)
 			}
-		case into == nil || line[0] == ' ' || line[0] == '\t': // an indented line belongs to a value that is not used here
+		case into == nil || nested && (line[0] == ' ' || line[0] == '\t'):
 		default:
 			name, value, ok := strings.Cut(trimmed, "=")
 			if !ok {
@@ -86,7 +96,10 @@ func (p *profiles) parse(text string, config bool) {
 			for _, mark := range [...]string{" #", " ;", "\t#", "\t;"} {
 				value, _, _ = strings.Cut(value, mark)
 			}
-			into[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+			if value = strings.TrimSpace(value); value != "" {
+				into[strings.ToLower(strings.TrimSpace(name))] = value
+			}
+			nested = value == ""
 		}
 	}
 }
@@ -96,12 +109,14 @@ func (p *profiles) section(heading string, config bool) section {
 	name := strings.TrimSpace(heading)
 	table := p.profile
 	if config {
-		kind, rest, ok := strings.Cut(name, " ")
+		kind, rest := name, name
+		if i := strings.IndexAny(name, " \t"); i > 0 {
+			kind, rest = name[:i], name[i:]
+		}
 		switch {
-		case !ok && name == "default":
-			rest = name
-		case ok && kind == "profile":
-		case ok && kind == "sso-session":
+		case name == "default":
+		case kind == "profile" && kind != name:
+		case kind == "sso-session" && kind != name:
 			table = p.sessions
 		default:
 			return nil
@@ -148,7 +163,8 @@ func (f *finder) profile(ctx context.Context, p *profiles, name string, seen []s
 	s := p.profile[name]
 	region := first(s["region"], f.region)
 	role := s["role_arn"]
-	if role == "" {
+	// Keys of a profile that another takes on its role with stand above its own role.
+	if role == "" || len(seen) > 0 && s.holdsKeys() {
 		return f.plain(ctx, p, name)
 	}
 	if file := s["web_identity_token_file"]; file != "" {
@@ -184,7 +200,7 @@ func (f *finder) profile(ctx context.Context, p *profiles, name string, seen []s
 func (f *finder) plain(ctx context.Context, p *profiles, name string) (keys, error) {
 	s := p.profile[name]
 	switch {
-	case s["aws_access_key_id"] != "" && s["aws_secret_access_key"] != "":
+	case s.holdsKeys():
 		return keys{
 			id: s["aws_access_key_id"], secret: s["aws_secret_access_key"], token: s["aws_session_token"],
 			origin: profileOrigin(name), until: f.now().Add(keepFor),

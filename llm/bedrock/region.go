@@ -54,6 +54,11 @@ func (x *exchange) site() (site, error) {
 		}
 		at.endpoint = "https://" + host + "." + at.region + "." + domainOf(at.region)
 	}
+	// What is not escaped in it would undo the escapes of the model's id. A URL
+	// that cannot be read is refused when it is used.
+	if u, err := url.Parse(at.endpoint); err == nil {
+		at.endpoint = u.String()
+	}
 	return at, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -84,11 +85,28 @@ func (x *exchange) Request() (*wire.Call, error) {
 		c.Secrets = []string{keys.secret, keys.token}
 		req.Header.Set("X-Amz-Content-Sha256", hash)
 		now := x.api.host.Now().Add(time.Duration(x.api.skew.Load()))
+		changing := takeChanging(req.Header)
+		defer maps.Copy(req.Header, changing)
 		return x.api.signer.SignHTTP(req.Context(), aws.Credentials{
 			AccessKeyID: keys.id, SecretAccessKey: keys.secret, SessionToken: keys.token,
 		}, req, hash, signingName, x.region, now)
 	}
 	return c, nil
+}
+
+// takeChanging takes the fields out of a header that connections and proxies own,
+// so that a signature over them would not hold.
+func takeChanging(h http.Header) http.Header {
+	taken := http.Header{}
+	for _, name := range [...]string{
+		"Cache-Control", "Connection", "From", "Keep-Alive", "Max-Forwards", "Pragma", "Proxy-Connection", "Referer", "Te", "Trailer", "Upgrade",
+	} {
+		if v, ok := h[name]; ok {
+			taken[name] = v
+			delete(h, name)
+		}
+	}
+	return taken
 }
 
 // skipsAuth reports whether a proxy signs in our place.

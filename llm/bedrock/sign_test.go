@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -134,6 +136,50 @@ func TestSigning(t *testing.T) {
 		}
 		if client.seen[0].Header.Get("X-Amz-Date") == client.seen[1].Header.Get("X-Amz-Date") {
 			t.Error("the second attempt has the time of the first")
+		}
+	}
+}
+
+// What a server sees of a request has the signature that it computes, whatever
+// the caller adds and however the address is written.
+func TestSignatureOnTheWire(t *testing.T) {
+	for _, fields := range []map[string]string{
+		{}, {"connection": "keep-alive", "Keep-Alive": "a"}, {"Trailer": "a"}, {"Proxy-Connection": "a"}, {"cache-control": "no-cache", "TE": "trailers"},
+		{"Content-Length": "3"}, {"X-Mine": "a"},
+	} {
+		for _, http2 := range []bool{false, true} {
+			var seen *http.Request
+			var sent []byte
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				seen = r
+				sent, _ = io.ReadAll(r.Body)
+				w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
+				w.Write(join(start, ended, meta))
+			}))
+			if server.EnableHTTP2 = http2; http2 {
+				server.StartTLS()
+			} else {
+				server.Start()
+			}
+			model := *testModel
+			model.ID, model.BaseURL = "some:0/model", server.URL+"/a gate"
+			req := signedRequest(nil, map[string]string{"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "secret-of-the-test", "AWS_REGION": "eu-test-1"})
+			req.Client, req.Headers = server.Client(), map[string]*string{}
+			for name, v := range fields {
+				req.Headers[name] = &v
+			}
+			if m := result(t, quick(), &model, req); m.StopReason != llm.StopStop {
+				t.Fatal(fields, m.ErrorMessage)
+			}
+			if seen.RequestURI != "/a%20gate/model/some%3A0%2Fmodel/converse-stream" {
+				t.Errorf("path %s", seen.RequestURI)
+			}
+			checkSignature(t, seen, string(sent), "AK", "secret-of-the-test", "eu-test-1", "bedrock")
+			if v := seen.Header.Get("Cache-Control"); v != fields["cache-control"] {
+				t.Errorf("the field that is not signed is %q", v)
+			}
+			server.Client().CloseIdleConnections()
+			server.Close()
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (f *finder) renew(ctx context.Context, l login, region, file string) (login
 		return l, fmt.Errorf("the sign-in service cannot be reached: %w", withoutURL(err))
 	}
 	if status != http.StatusOK {
-		code, _ := jsonwire.StringValue(jsonwire.Get(reply, "error"))
+		code, _ := jsonwire.StringValue(jsonwire.Get(quoted(req, reply, l.refresh, l.secret), "error"))
 		return l, fmt.Errorf("the sign-in service answers %d %s", status, code)
 	}
 	access, _ := jsonwire.StringValue(jsonwire.Get(reply, "accessToken"))
@@ -147,7 +147,9 @@ func (f *finder) renew(ctx context.Context, l login, region, file string) (login
 		l.refresh = next
 	}
 	l.raw = l.rewritten()
-	return l, store(file, l.raw)
+	// Where the file cannot be written the login still holds for this run.
+	_ = store(file, l.raw)
+	return l, nil
 }
 
 // rewritten is the text of the file with the new tokens; all else in it stays.
@@ -207,7 +209,7 @@ func (f *finder) roleKeys(ctx context.Context, l login, region, account, role, n
 	case status == http.StatusUnauthorized:
 		return fail(errors.New("its login has expired"), "Run `aws sso login --profile "+name+"`")
 	case status != http.StatusOK:
-		message, _ := jsonwire.StringValue(jsonwire.Get(reply, "message"))
+		message, _ := jsonwire.StringValue(jsonwire.Get(quoted(req, reply), "message"))
 		return fail(fmt.Errorf("the sign-in portal answers %d %s", status, message), "")
 	}
 	k := keys{origin: profileOrigin(name)}

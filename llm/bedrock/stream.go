@@ -210,7 +210,9 @@ func (o *openBlock) reason(t *llm.Thinking, kind piece, text []byte) error {
 	}
 	switch kind {
 	case reasoningPiece:
-		o.block.Append(text)
+		if len(text) > 0 { // an empty piece opens the block, and is no delta
+			o.block.Append(text)
+		}
 	case signaturePiece:
 		t.Signature = new(*t.Signature + string(text)) // a new one: snapshots keep the old
 	case redactedPiece:

@@ -159,6 +159,7 @@ func TestStream(t *testing.T) {
 			"start text_start text_delta:a text_start text_delta:b text_delta:c text_end text_end done", "", ""},
 		{"reasoning", join(start, reasoning(0, "text", "hm"), reasoning(0, "signature", "c2ln"), stop0, text(1, "a"), ended, meta),
 			"start thinking_start thinking_delta:hm thinking_end text_start text_delta:a done", "", ""},
+		{"reasoning that is empty", join(start, reasoning(0, "text", ""), reasoning(0, "signature", ""), stop0, ended, meta), "start thinking_start thinking_end done", "", ""},
 		{"unknown events", join(start, event("later", `[1]`), event("contentBlockStart", `{"contentBlockIndex":0,"start":{"image":{}}}`),
 			event("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"citation":{}}}`), stop0, text(1, "a"), ended, meta), "start text_start text_delta:a done", "", ""},
 		{"a tool", join(start, tool, input, stop0, event("messageStop", `{"stopReason":"tool_use"}`), meta),

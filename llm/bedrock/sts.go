@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/llm"
 )
 
 // webRole is a role that the token in a file gives.
@@ -98,7 +101,17 @@ func (f *finder) securityToken(ctx context.Context, form url.Values, base *keys,
 	if err != nil {
 		return keys{}, fmt.Errorf("the Security Token Service cannot be reached: %w", withoutURL(err))
 	}
+	if status != http.StatusOK {
+		// A refused signature is explained with the header that was signed.
+		reply = quoted(req, reply, form.Get("WebIdentityToken"))
+	}
 	return readToken(status, reply)
+}
+
+// quoted is a reply without what it repeats of the secrets of its request, for
+// error texts.
+func quoted(req *http.Request, reply []byte, more ...string) []byte {
+	return []byte(wire.Redact(string(reply), wire.Secrets(req.Header, &llm.Options{}, more...)))
 }
 
 // withoutURL is the cause of an error of the HTTP client.

@@ -52,7 +52,7 @@ func (c *Catalog) Auth(ctx context.Context, m *llm.Model) (Access, error) {
 		return Access{}, err
 	}
 	a := Access{Source: found.Source, Key: found.Key, Env: found.Env, BaseURL: m.BaseURL, OAuth: found.OAuth, Warning: found.Warning}
-	if a.Key.IsEmpty() && !p.Keyless && !c.ambient(&p) {
+	if a.Key.IsEmpty() && !p.Keyless && !p.Machine && !c.ambient(&p) {
 		return Access{}, &llm.KeyError{Provider: p.ID}
 	}
 	env := q.Env.With(found.Env)

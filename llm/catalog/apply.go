@@ -161,13 +161,20 @@ type member struct {
 }
 
 func members(raw []byte) []member {
-	var list []member
 	var r jsonwire.Reader
 	r.Reset(raw)
+	return readMembers(&r)
+}
+
+// readMembers reads the object that a reader stands before: its members in the
+// order of their first appearance, with their last values.
+func readMembers(r *jsonwire.Reader) []member {
+	var list []member
+	var at positions
 	for r.Object(); r.More(); {
 		name := string(r.Key())
 		value := slices.Clone(r.Raw())
-		if i := indexMember(list, name); i >= 0 {
+		if i, had := at.of(name, len(list)); had {
 			list[i].value = value
 		} else {
 			list = append(list, member{name, value})
@@ -180,14 +187,34 @@ func indexMember(list []member, name string) int {
 	return slices.IndexFunc(list, func(m member) bool { return m.name == name })
 }
 
+// positions are the places of names in a list. Files of any size are read, so
+// that no list is searched for each of its elements.
+type positions map[string]int
+
+// of is the place of a name, which is next from now on when it had none.
+func (p *positions) of(name string, next int) (at int, had bool) {
+	if at, had = (*p)[name]; had {
+		return at, true
+	}
+	if *p == nil {
+		*p = positions{}
+	}
+	(*p)[name] = next
+	return next, false
+}
+
 // mergeWith puts upper over lower; join merges the values of one name.
 func mergeWith(lower, upper []byte, join func(name string, lower, upper []byte) []byte) jsontext.Value {
 	if lower == nil {
 		return slices.Clone(upper)
 	}
 	list := members(lower)
+	var at positions
+	for i := range list {
+		at.of(list[i].name, i)
+	}
 	for _, m := range members(upper) {
-		if i := indexMember(list, m.name); i >= 0 {
+		if i, had := at.of(m.name, len(list)); had {
 			list[i].value = join(m.name, list[i].value, m.value)
 		} else {
 			list = append(list, m)

@@ -250,13 +250,17 @@ func TestAmbientCredentials(t *testing.T) {
 		{"google-vertex", map[string]string{"GCLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "l", "GOOGLE_APPLICATION_CREDENTIALS": adc}, true},
 		{"google-vertex", map[string]string{"GOOGLE_CLOUD_API_KEY": "k"}, true},
 		{"anthropic", map[string]string{"AWS_PROFILE": "work"}, false},
+		{"anthropic", map[string]string{"ANTHROPIC_FEDERATION_RULE_ID": "r", "ANTHROPIC_ORGANIZATION_ID": "o"}, false},
+		{"anthropic", map[string]string{"ANTHROPIC_FEDERATION_RULE_ID": "r", "ANTHROPIC_ORGANIZATION_ID": "o", "ANTHROPIC_IDENTITY_TOKEN_FILE": "f"}, true},
+		{"anthropic", map[string]string{"ANTHROPIC_FEDERATION_RULE_ID": "r", "ANTHROPIC_ORGANIZATION_ID": "o", "ANTHROPIC_IDENTITY_TOKEN": "t"}, true},
 	} {
 		c := New(Options{Env: auth.Env{Process: func(name string) string { return cse.env[name] }}})
 		if got := c.HasCredentials(cse.provider); got != cse.want {
 			t.Errorf("%s with %v is set up: %v", cse.provider, cse.env, got)
 		}
 		_, err := c.Auth(t.Context(), c.ModelsOf(cse.provider)[0])
-		if (err == nil) != cse.want {
+		// A machine of the cloud may have credentials that no variable names.
+		if p, _ := c.Provider(cse.provider); (err == nil) != (cse.want || p.Machine) {
 			t.Errorf("%s with %v: %v", cse.provider, cse.env, err)
 		}
 	}
@@ -314,8 +318,11 @@ func providerTable() string {
 		for _, name := range regexp.MustCompile(`\{[A-Z_]+\}`).FindAllString(addresses, -1) {
 			vars = append(vars, "`"+strings.Trim(name, "{}")+"`")
 		}
-		if p.Ambient != nil {
+		switch {
+		case p.Machine:
 			vars = append(vars, "or the cloud's own credentials")
+		case p.Ambient != nil:
+			vars = append(vars, "or a workload identity")
 		}
 		if vars == nil {
 			vars = []string{"a login only"}

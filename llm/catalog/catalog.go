@@ -26,6 +26,9 @@ type Provider struct {
 	// Ambient lists sets of variables. When all of a set are there, the wire
 	// format finds credentials by itself, and no key is needed.
 	Ambient [][]string
+	// Machine says that a machine of the cloud may have credentials of its own,
+	// which only a request finds out: one is sent although nothing is set up.
+	Machine bool
 	// SecretEnv lists variables beside Env that hold credentials, or lead to them.
 	SecretEnv []string
 	// ModelsURL is the address of a list of its models that anyone may read,

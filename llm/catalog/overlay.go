@@ -16,7 +16,10 @@ import (
 )
 
 // overlay is a models.json that was read and checked.
-type overlay struct{ providers []fileProvider }
+type overlay struct {
+	providers []fileProvider
+	at        positions // of their ids
+}
 
 type fileProvider struct {
 	id         string
@@ -47,10 +50,8 @@ func (o *overlay) provider(id string) *fileProvider {
 	if o == nil {
 		return nil
 	}
-	for i := range o.providers {
-		if o.providers[i].id == id {
-			return &o.providers[i]
-		}
+	if i, ok := o.at[id]; ok {
+		return &o.providers[i]
 	}
 	return nil
 }
@@ -115,6 +116,7 @@ func readOverlay(path string, text []byte) (*overlay, error) {
 	}
 	file := &overlay{}
 	for _, m := range members(jsonwire.Get(text, "providers")) {
+		file.at.of(m.name, len(file.providers))
 		file.providers = append(file.providers, readProvider(m.name, m.value))
 	}
 	return file, nil
@@ -298,21 +300,24 @@ func (p *fileProvider) merged(existing []*llm.Model) []*llm.Model {
 		}
 		out = append(out, m)
 	}
+	var at positions
+	for i, m := range out {
+		at.of(m.ID, i)
+	}
 	for _, entry := range p.models {
 		m := p.newModel(entry, out)
-		if i := slices.IndexFunc(out, func(x *llm.Model) bool { return x.ID == m.ID }); i >= 0 {
+		if i, had := at.of(m.ID, len(out)); had {
 			out[i] = m
 		} else {
 			out = append(out, m)
 		}
 	}
 	for _, o := range p.overrides {
-		for _, m := range out {
-			if m.ID == o.id {
-				id, api, base := m.ID, m.API, m.BaseURL
-				apply(m, o.raw)
-				m.ID, m.API, m.BaseURL = id, api, base
-			}
+		if i, ok := at[o.id]; ok {
+			m := out[i]
+			id, api, base := m.ID, m.API, m.BaseURL
+			apply(m, o.raw)
+			m.ID, m.API, m.BaseURL = id, api, base
 		}
 	}
 	return out

@@ -80,9 +80,14 @@ func (row *builtinRow) provider() Provider {
 	switch p.ID {
 	case "anthropic":
 		p.BearerEnv = []string{"ANTHROPIC_AUTH_TOKEN"}
+		for _, token := range []string{"ANTHROPIC_IDENTITY_TOKEN_FILE", "ANTHROPIC_IDENTITY_TOKEN"} {
+			p.Ambient = append(p.Ambient, []string{"ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID", token})
+			p.SecretEnv = append(p.SecretEnv, token)
+		}
 	case "openrouter":
 		p.ModelsURL = "https://openrouter.ai/api/v1/models"
 	case "amazon-bedrock":
+		p.Machine = true
 		p.Ambient = [][]string{
 			{"AWS_PROFILE"},
 			{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"},
@@ -96,6 +101,7 @@ func (row *builtinRow) provider() Provider {
 			"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
 		}
 	case "google-vertex":
+		p.Machine = true
 		p.SecretEnv = []string{"GOOGLE_APPLICATION_CREDENTIALS"}
 		for _, project := range []string{"GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"} {
 			p.Ambient = append(p.Ambient, []string{project, "GOOGLE_CLOUD_LOCATION"})
@@ -127,25 +133,29 @@ func (c *Catalog) providers() []Provider {
 		return c.list
 	}
 	list := builtinProviders()
-	at := func(id string) int {
-		return slices.IndexFunc(list, func(p Provider) bool { return p.ID == id })
+	var at positions
+	for i := range list {
+		at.of(list[i].ID, i)
 	}
 	put := func(p Provider) {
-		if i := at(p.ID); i >= 0 {
+		if i, had := at.of(p.ID, len(list)); had {
 			list[i] = p
 		} else {
 			list = append(list, p)
 		}
 	}
+	has := func(id string) bool {
+		_, ok := at[id]
+		return ok
+	}
 	for i := range c.added {
-		if at(c.added[i].provider.ID) >= 0 {
+		if has(c.added[i].provider.ID) {
 			put(c.added[i].provider)
 		}
 	}
 	for _, f := range c.overlay().providers {
-		i := at(f.id)
-		if i < 0 {
-			i = len(list)
+		i, had := at.of(f.id, len(list))
+		if !had {
 			list = append(list, Provider{ID: f.id, Name: f.id})
 			if j := slices.IndexFunc(c.added, func(a addition) bool { return a.provider.ID == f.id }); j >= 0 {
 				list[i] = c.added[j].provider
@@ -164,12 +174,12 @@ func (c *Catalog) providers() []Provider {
 		}
 	}
 	for i := range c.added {
-		if at(c.added[i].provider.ID) < 0 {
+		if !has(c.added[i].provider.ID) {
 			put(c.added[i].provider)
 		}
 	}
 	for _, v := range c.virtual {
-		if at(v.Provider) < 0 {
+		if !has(v.Provider) {
 			put(Provider{ID: v.Provider, Name: v.Provider, APIs: []string{llm.APIVirtual}, Keyless: true})
 		}
 	}

@@ -59,17 +59,7 @@ func readStore(path string) *modelStore {
 	if r.Kind() != '{' {
 		return s
 	}
-	var entries []member
-	for r.Object(); r.More(); {
-		name := string(r.Key())
-		value := r.Raw()
-		if i := indexMember(entries, name); i >= 0 {
-			entries[i].value = value
-		} else {
-			entries = append(entries, member{name, value})
-		}
-	}
-	if r.End() == nil {
+	if entries := readMembers(&r); r.End() == nil {
 		s.entries = entries
 	}
 	return s

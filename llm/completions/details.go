@@ -174,7 +174,7 @@ func (d *details) appendJSON(dst []byte) []byte {
 
 func (e *detail) appendJSON(dst []byte) []byte {
 	if !e.merged {
-		return appendRaw(dst, e.raw)
+		return wire.AppendRaw(dst, e.raw)
 	}
 	e.text.Flush()
 	dst = append(dst, '{')
@@ -188,7 +188,7 @@ func (e *detail) appendJSON(dst []byte) []byte {
 		}
 		dst = jsonwire.AppendString(dst, name)
 		dst = append(dst, ':')
-		dst = appendRaw(dst, value)
+		dst = wire.AppendRaw(dst, value)
 	}
 	var seen struct{ signature, id, format, index bool }
 	var r jsonwire.Reader

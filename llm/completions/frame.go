@@ -1,73 +1,46 @@
 package completions
 
-import "bytes"
+import "github.com/pinch-agent/pinch/internal/wire"
 
 // frame is the chunk before without the strings that it brought: a piece of
 // text, of reasoning, of a reasoning detail, of a call's arguments. The chunks
 // of an answer differ in little else, so a chunk in the known frame costs its
 // strings alone. What the frame itself says was taken when it was read.
 type frame struct {
-	holes  [maxHoles]leaf // in the order of the chunk, leafNone behind the last
-	around [maxHoles + 1][]byte
-	call   int // position of the call, for leafArguments
+	around   wire.Template
+	leaf     leaf // of the string, leafReasoning where there are two
+	detailed bool // the other string is that of a detail
+	call     int  // position of the call, for leafArguments
 }
-
-const maxHoles = 2
 
 type leaf uint8
 
 const (
-	leafNone leaf = iota
-	leafText
+	leafText leaf = iota
 	leafReasoning
 	leafDetail
 	leafArguments
 )
 
-// inFrame reports whether a chunk is in the known frame, and its strings, which
-// stay valid until the next call. The parts around them equal those of a chunk
-// that was read, and exactly one string stands in each hole, so the chunk has
-// the structure of that one.
-func (x *exchange) inFrame(data []byte) (pieces [maxHoles][]byte, ok bool) {
+// takePiece appends the string of a chunk in the frame, and the other one where
+// there are two, and reports whether there was anything in them.
+func (x *exchange) takePiece(piece []byte) (said bool) {
 	f := &x.frame
-	if f.holes[0] == leafNone || !bytes.HasPrefix(data, f.around[0]) {
-		return pieces, false
+	said = len(piece) > 0
+	switch f.leaf {
+	case leafText:
+		x.text.Extend(piece)
+	case leafReasoning:
+		x.thinking.Extend(piece)
+	case leafDetail:
+		x.details.last().append(piece)
+	case leafArguments:
+		x.calls[f.call].append(piece)
 	}
-	data = data[len(f.around[0]):]
-	for i := 0; i < maxHoles && f.holes[i] != leafNone; i++ {
-		r := &x.holes[i]
-		r.Reset(data)
-		if r.Kind() != '"' {
-			return pieces, false
-		}
-		pieces[i] = r.String()
-		if r.Err() != nil {
-			return pieces, false
-		}
-		data = data[r.Offset():]
-		if !bytes.HasPrefix(data, f.around[i+1]) {
-			return pieces, false
-		}
-		data = data[len(f.around[i+1]):]
-	}
-	return pieces, len(data) == 0
-}
-
-// takePieces appends the strings of a chunk in the frame and reports whether
-// there was anything in them.
-func (x *exchange) takePieces(pieces *[maxHoles][]byte) (said bool) {
-	for i, leaf := range x.frame.holes {
-		said = said || len(pieces[i]) > 0
-		switch leaf {
-		case leafText:
-			x.text.Extend(pieces[i])
-		case leafReasoning:
-			x.thinking.Extend(pieces[i])
-		case leafDetail:
-			x.details.last().append(pieces[i])
-		case leafArguments:
-			x.calls[x.frame.call].append(x, pieces[i])
-		}
+	if f.detailed {
+		detail := f.around.Pad()
+		said = said || len(detail) > 0
+		x.details.last().append(detail)
 	}
 	return said
 }
@@ -76,57 +49,45 @@ func (x *exchange) takePieces(pieces *[maxHoles][]byte) (said bool) {
 // nothing else; called is the call of its last tool entry.
 func (x *exchange) keepFrame(data []byte, c *chunkView, called int) {
 	f := &x.frame
-	f.holes = [maxHoles]leaf{}
-	if isText(c.finish) || isObject(c.usage) || isObject(c.choiceUsage) {
+	f.around.Forget()
+	if isText(c.finish) || isObject(c.usage) || isObject(c.choiceUsage) || len(c.details) > 1 || len(c.tools) > 1 {
 		return
 	}
-	var part [maxHoles][]byte
+	var piece, detail []byte
 	n := 0
 	add := func(l leaf, raw []byte) {
-		if n < maxHoles {
-			f.holes[n], part[n] = l, raw
-		}
+		f.leaf, piece = l, raw
 		n++
 	}
 	if isText(c.content) {
 		add(leafText, c.content)
 	}
+	if len(c.details) > 0 {
+		if c.details[0].kind == detailEncrypted {
+			return
+		}
+		detail = c.details[0].body
+		add(leafDetail, detail)
+	}
 	if _, raw := c.reasoningLeaf(); raw != nil {
 		add(leafReasoning, raw)
 	}
-	for i := range c.details {
-		d := &c.details[i]
-		if d.kind == detailEncrypted {
-			n = maxHoles + 1
-		}
-		add(leafDetail, d.body)
-	}
-	for i := range c.tools {
-		e := &c.tools[i]
+	if len(c.tools) > 0 {
+		e := &c.tools[0]
 		// An entry without index and id finds its call by the state of the others.
 		if !isString(e.args) || !e.hasIndex && !isText(e.id) {
-			n = maxHoles + 1
+			return
 		}
 		f.call = called
 		add(leafArguments, e.args)
 	}
-	// Two strings can be taken in the order of the chunk only when that does not
-	// matter: reasoning goes to a block, its detail to the list of details.
-	pair := n == 2 && f.holes[0] == leafReasoning && f.holes[1] == leafDetail
-	if n != 1 && !pair {
-		f.holes = [maxHoles]leaf{}
-		return
+	// Two strings can be taken in one order only where that does not matter:
+	// reasoning goes to a block, its detail to the list of details.
+	f.detailed = n == 2 && f.leaf == leafReasoning && detail != nil
+	switch {
+	case f.detailed:
+		f.around.Keep(data, piece, detail)
+	case n == 1:
+		f.around.Keep(data, piece, nil)
 	}
-	// The parts are slices of data, so their capacities tell where they begin.
-	if pair && cap(part[0]) < cap(part[1]) {
-		part[0], part[1] = part[1], part[0]
-		f.holes[0], f.holes[1] = f.holes[1], f.holes[0]
-	}
-	from := 0
-	for i := range n {
-		at := cap(data) - cap(part[i])
-		f.around[i] = append(f.around[i][:0], data[from:at]...)
-		from = at + len(part[i])
-	}
-	f.around[n] = append(f.around[n][:0], data[from:]...)
 }

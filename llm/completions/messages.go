@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/transcript"
 )
@@ -32,7 +33,7 @@ type encoded struct {
 	images  []byte // of a tool result: its image parts with commas between
 	text    bool   // there is text that can carry a cache marker
 	tools   bool   // it is a tool call or a tool result
-	grammar string // grammars.key of the encoding, for messages with tool calls
+	grammar string // wire.Grammars.Key of the encoding, for messages with tool calls
 	head    *head  // in the slot of the transcript's head
 }
 
@@ -41,14 +42,14 @@ type head struct {
 	marker   string
 	prompt   []byte
 	tools    []byte // nil for none
-	grammars grammars
+	grammars wire.Grammars
 }
 
 // encoder writes messages for one model.
 type encoder struct {
 	model      *llm.Model
 	compat     *Compat
-	grammars   grammars
+	grammars   wire.Grammars
 	grammarKey string
 	dst        []byte
 }
@@ -324,7 +325,7 @@ func (e *encoder) assistant(m *llm.Assistant, marker string) (hasText, hasCalls 
 		n := 0
 		for _, d := range think.details {
 			e.comma(&n)
-			e.dst = appendRaw(e.dst, d)
+			e.dst = wire.AppendRaw(e.dst, d)
 		}
 		e.dst = append(e.dst, ']')
 	}
@@ -369,8 +370,8 @@ func (e *encoder) toolCall(c *llm.ToolCall) {
 	e.str(`{"id":`)
 	e.dst = jsonwire.AppendString(e.dst, c.ID)
 	args := c.Current()
-	if g := e.grammars.find(c.Name); g != nil {
-		input, _ := jsonwire.StringValue(jsonwire.Get(args, g.property))
+	if g := e.grammars.Find(c.Name); g != nil {
+		input, _ := jsonwire.StringValue(jsonwire.Get(args, g.Property))
 		e.str(`,"type":"custom","custom":{"name":`)
 		e.dst = jsonwire.AppendString(e.dst, c.Name)
 		e.str(`,"input":`)

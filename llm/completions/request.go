@@ -70,65 +70,56 @@ func (x *exchange) body() ([]byte, error) {
 	}
 	x.grammars = h.grammars
 
-	w := &body{params: samplingParams(x.model, x.samplingLevel(), x.req.SamplingParams)}
-	w.begin(make([]byte, 0, x.bodyHint(t)))
-	w.text("model", x.served)
-	if w.key("messages") {
-		if w.b, err = e.messages(w.b, t, h.prompt, marker); err != nil {
+	params := wire.MergeSamplingParams(x.model, x.level, x.req.SamplingParams)
+	w := wire.BeginBody(make([]byte, 0, x.bodyHint(t)), params)
+	w.Text("model", x.served)
+	if w.Key("messages") {
+		if w.B, err = e.messages(w.B, t, h.prompt, marker); err != nil {
 			return nil, err
 		}
 	}
-	w.bool("stream", true)
+	w.Bool("stream", true)
 	x.appendCacheFields(w)
 	if c.SupportsUsageInStreaming {
-		w.json("stream_options", `{"include_usage":true}`)
+		w.JSON("stream_options", `{"include_usage":true}`)
 	}
 	if c.SupportsStore {
-		w.bool("store", false)
+		w.Bool("store", false)
 	}
 	limit := x.maxTokens(t.Estimate.Tokens)
 	if limit > 0 {
-		w.int(c.MaxTokensField, int64(limit))
+		w.Int(c.MaxTokensField, int64(limit))
 	}
 	if x.req.Temperature != nil {
-		w.float("temperature", *x.req.Temperature)
+		w.Float("temperature", *x.req.Temperature)
 	}
 	switch {
 	case h.tools != nil:
-		w.json("tools", string(h.tools))
+		w.JSON("tools", string(h.tools))
 	case c.RequiresToolsWithToolHistory && hasToolHistory(t.Items):
-		w.json("tools", "[]")
+		w.JSON("tools", "[]")
 	}
 	if h.tools != nil {
 		if c.ZaiToolStream {
-			w.bool("tool_stream", true)
+			w.Bool("tool_stream", true)
 		}
 		if len(x.own.ToolChoice) > 0 {
-			w.raw("tool_choice", x.own.ToolChoice)
+			w.Raw("tool_choice", x.own.ToolChoice)
 		} else if x.req.ToolChoice != "" {
-			w.text("tool_choice", x.req.ToolChoice)
+			w.Text("tool_choice", x.req.ToolChoice)
 		}
 	}
 	if c.VLLMPriority != nil {
-		w.int("priority", *c.VLLMPriority)
+		w.Int("priority", *c.VLLMPriority)
 	}
 	if x.model.Reasoning {
 		x.appendThinking(w, limit)
 	}
 	if c.OpenRouterRouting != nil {
-		w.raw("provider", c.OpenRouterRouting)
+		w.Raw("provider", c.OpenRouterRouting)
 	}
 	appendGatewayRouting(w, c)
-	return w.end(), nil
-}
-
-// samplingLevel is the level whose sampling parameters count: the supported one,
-// off when none was asked for, even where the model cannot be told so.
-func (x *exchange) samplingLevel() llm.ThinkingLevel {
-	if x.level == "" {
-		return llm.LevelOff
-	}
-	return x.model.ClampLevel(x.level)
+	return w.End(), nil
 }
 
 // bodyHint is the room that the messages take, so that the body grows once.
@@ -146,11 +137,14 @@ func (e *encoder) head(t *transcript.Transcript[encoded], marker string) (*head,
 		e.setGrammars(h.grammars)
 		return h, nil
 	}
-	h := &head{marker: marker, grammars: grammarsOf(e.compat, t.Tools)}
+	h := &head{marker: marker}
+	if e.compat.SupportsOpenAIGrammarTools {
+		h.grammars = h.grammars.Add(t.Tools)
+	}
 	if e.addsTools() {
 		for i := range t.Items {
 			if m, ok := t.Items[i].Message.(*llm.System); ok && !t.Items[i].ToolsFolded {
-				h.grammars = append(h.grammars, grammarsOf(e.compat, m.ToolsAdded)...)
+				h.grammars = h.grammars.Add(m.ToolsAdded)
 			}
 		}
 	}
@@ -176,7 +170,7 @@ func (e *encoder) addsTools() bool {
 	return c.SupportsMidConvoSystemMessages && c.SupportsMidConvoToolAdditions && c.SupportsOpenAIGrammarTools
 }
 
-func (e *encoder) setGrammars(g grammars) { e.grammars, e.grammarKey = g, g.key() }
+func (e *encoder) setGrammars(g wire.Grammars) { e.grammars, e.grammarKey = g, g.Key() }
 
 // marker is the JSON of the cache marker, "" for none.
 func (x *exchange) marker() string {
@@ -190,7 +184,7 @@ func (x *exchange) marker() string {
 	}
 }
 
-func (x *exchange) appendCacheFields(w *body) {
+func (x *exchange) appendCacheFields(w *wire.Body) {
 	long := x.retention == "long" && x.compat.SupportsLongCacheRetention
 	if x.session != "" {
 		keyed := false
@@ -202,11 +196,11 @@ func (x *exchange) appendCacheFields(w *body) {
 			keyed = long || strings.Contains(x.model.BaseURL, "api.openai.com")
 		}
 		if keyed {
-			w.text("prompt_cache_key", transcript.PromptCacheKey(x.session))
+			w.Text("prompt_cache_key", transcript.PromptCacheKey(x.session))
 		}
 	}
 	if long {
-		w.text("prompt_cache_retention", "24h")
+		w.Text("prompt_cache_retention", "24h")
 	}
 }
 
@@ -222,7 +216,7 @@ func (x *exchange) maxTokens(estimate int) int {
 	return transcript.ClampMaxTokens(x.model.ContextWindow, estimate, wanted)
 }
 
-func (x *exchange) appendThinking(w *body, limit int) {
+func (x *exchange) appendThinking(w *wire.Body, limit int) {
 	if limit == 0 {
 		limit = x.model.MaxTokens
 	}
@@ -232,28 +226,28 @@ func (x *exchange) appendThinking(w *body, limit int) {
 	}
 	t.append(w, x.compat)
 	if field := x.compat.budgetField(); field != "" && t.budget > 0 {
-		w.int(field, int64(t.budget))
+		w.Int(field, int64(t.budget))
 	}
 }
 
-func appendGatewayRouting(w *body, c *Compat) {
+func appendGatewayRouting(w *wire.Body, c *Compat) {
 	only, order := jsonwire.Get(c.VercelGatewayRouting, "only"), jsonwire.Get(c.VercelGatewayRouting, "order")
-	if only == nil && order == nil || !w.key("providerOptions") {
+	if only == nil && order == nil || !w.Key("providerOptions") {
 		return
 	}
-	w.b = append(w.b, `{"gateway":{`...)
+	w.B = append(w.B, `{"gateway":{`...)
 	if only != nil {
-		w.b = append(w.b, `"only":`...)
-		w.b = appendRaw(w.b, only)
+		w.B = append(w.B, `"only":`...)
+		w.B = wire.AppendRaw(w.B, only)
 	}
 	if order != nil {
 		if only != nil {
-			w.b = append(w.b, ',')
+			w.B = append(w.B, ',')
 		}
-		w.b = append(w.b, `"order":`...)
-		w.b = appendRaw(w.b, order)
+		w.B = append(w.B, `"order":`...)
+		w.B = wire.AppendRaw(w.B, order)
 	}
-	w.b = append(w.b, `}}`...)
+	w.B = append(w.B, `}}`...)
 }
 
 // maxID is the longest tool call id that the original service takes, in
@@ -335,7 +329,7 @@ func withRawDetail(text string, errorObject []byte) string {
 	}
 	detail, ok := jsonwire.StringValue(raw)
 	if !ok {
-		detail = string(appendRaw(nil, raw))
+		detail = string(wire.AppendRaw(nil, raw))
 	}
 	if detail == "" || strings.Contains(text, detail) {
 		return text

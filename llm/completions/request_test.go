@@ -297,22 +297,6 @@ func TestGrammarToolsComeAndGo(t *testing.T) {
 	}
 }
 
-func TestGrammarNeedsOneRequiredString(t *testing.T) {
-	for schema, want := range map[string]bool{
-		`{"properties":{"a":{"type":"string"}},"required":["a"]}`:                       true,
-		`{"properties":{"a":{"type":"string"}}}`:                                        false,
-		`{"properties":{"a":{"type":"number"}},"required":["a"]}`:                       false,
-		`{"properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`: false,
-		`{"properties":{"a":{"type":"string"}},"required":["a","b"]}`:                   false,
-		``: false,
-	} {
-		tool := llm.Tool{Parameters: jsontext.Value(schema), ConstrainedSampling: jsontext.Value(`{"type":"grammar","variants":{"openai_lark":"x"}}`)}
-		if _, ok := grammarOf(&tool); ok != want {
-			t.Errorf("%s: %t", schema, ok)
-		}
-	}
-}
-
 func TestToolsInTheMiddle(t *testing.T) {
 	m := testModel()
 	m.Compat = jsontext.Value(`{"supportsMidConvoSystemMessages":true,"supportsMidConvoToolAdditions":true,"supportsDeveloperRole":true,"supportsStrictMode":true}`)

@@ -24,14 +24,13 @@ type exchange struct {
 	retention string // none, short, long
 	session   string // "" when nothing is to be cached
 	served    string // name of the model in the request
-	grammars  grammars
+	grammars  wire.Grammars
 
 	modelJSON string // model id as JSON, to compare with each chunk's
 	frame     frame
 	view      chunkView
 	chunk     jsonwire.Reader
 	value     jsonwire.Reader // of single values in a chunk
-	holes     [maxHoles]jsonwire.Reader
 
 	text     *wire.Block
 	thinking *wire.Block
@@ -39,7 +38,6 @@ type exchange struct {
 	calls    []call
 	usage    wireUsage
 	finish   string // finish_reason
-	escaped  []byte // scratch for grammar input
 }
 
 // call is a tool call that is streaming.
@@ -47,9 +45,7 @@ type call struct {
 	block    *wire.Block
 	index    int64
 	hasIndex bool
-	grammar  bool
-	property string // of a grammar tool
-	begun    bool   // the argument object's beginning was sent
+	input    *wire.GrammarInput // of a grammar tool, else nil
 }
 
 // ServerError is an error that the server reports inside a stream.
@@ -89,7 +85,7 @@ func (x *exchange) Event(a *wire.Answer, _, data []byte) error {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
 		return wire.ErrFinished
 	}
-	pieces, framed := x.inFrame(data)
+	piece, framed := x.frame.around.Match(data)
 	if !framed {
 		if err := x.read(data); err != nil {
 			return fmt.Errorf("the stream holds a chunk that cannot be read: %w", err)
@@ -101,7 +97,7 @@ func (x *exchange) Event(a *wire.Answer, _, data []byte) error {
 		}
 	}
 	if framed {
-		if !x.takePieces(&pieces) {
+		if !x.takePiece(piece) {
 			a.KeepAlive()
 		}
 		return nil
@@ -268,7 +264,7 @@ func streamError(raw []byte) error {
 	}
 	text, ok := jsonwire.StringValue(jsonwire.Get(raw, "message"))
 	if !ok || text == "" {
-		text = string(appendRaw(nil, raw))
+		text = string(wire.AppendRaw(nil, raw))
 	}
 	return &ServerError{Message: withRawDetail(text, raw)}
 }
@@ -395,14 +391,14 @@ func (x *exchange) toolDelta(a *wire.Answer, e *toolEntry) int {
 		// Some servers send the arguments as an object in one piece.
 		piece = e.args
 	}
-	x.calls[at].append(x, piece)
+	x.calls[at].append(piece)
 	return at
 }
 
 // append adds a piece of the arguments or of a grammar tool's input.
-func (c *call) append(x *exchange, piece []byte) {
-	if c.grammar {
-		piece = x.grammarPiece(c, piece)
+func (c *call) append(piece []byte) {
+	if c.input != nil {
+		piece = c.input.Piece(piece)
 	}
 	c.block.Append(piece)
 }
@@ -456,36 +452,16 @@ func (x *exchange) openCall(a *wire.Answer, e *toolEntry) int {
 		name = x.string(e.name)
 	}
 	if e.custom {
-		c.grammar, c.property = true, "input"
-		if g := x.grammars.find(name); g != nil {
-			c.property = g.property
+		c.input = &wire.GrammarInput{Property: "input"}
+		if g := x.grammars.Find(name); g != nil {
+			c.input.Property = g.Property
 		}
-		initial := append([]byte{'{'}, jsonwire.AppendString(nil, c.property)...)
-		c.block = a.ToolCall(id, name, append(initial, `:""}`...))
+		c.block = a.ToolCall(id, name, c.input.Empty())
 	} else {
 		c.block = a.ToolCall(id, name, nil)
 	}
 	x.calls = append(x.calls, c)
 	return len(x.calls) - 1
-}
-
-// grammarPiece turns a piece of a grammar tool's input into a piece of the JSON
-// of its arguments.
-func (x *exchange) grammarPiece(c *call, input []byte) []byte {
-	out := x.escaped[:0]
-	if !c.begun {
-		c.begun = true
-		out = append(out, '{')
-		out = jsonwire.AppendString(out, c.property)
-		out = append(out, `:"`...)
-	}
-	if len(input) > 0 {
-		start := len(out)
-		out = jsonwire.AppendString(out, input)
-		out = append(out[:start], out[start+1:len(out)-1]...)
-	}
-	x.escaped = out
-	return out
 }
 
 // End implements wire.Exchange.
@@ -499,8 +475,8 @@ func (x *exchange) End(a *wire.Answer, cause error) error {
 	calls := x.calls // in the order of their blocks
 	for _, b := range a.Blocks() {
 		if len(calls) > 0 && calls[0].block == b {
-			if calls[0].grammar {
-				b.Append([]byte(`"}`)) // the end of the argument object
+			if calls[0].input != nil {
+				b.Append([]byte(wire.GrammarEnd))
 			}
 			calls = calls[1:]
 		}

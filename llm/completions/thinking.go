@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -56,26 +57,26 @@ func (t *thinking) offOrNone() (word string, ok bool) {
 }
 
 // append writes the thinking fields of the server's format.
-func (t *thinking) append(w *body, c *Compat) {
+func (t *thinking) append(w *wire.Body, c *Compat) {
 	effort, null := t.effort()
 	switch c.ThinkingFormat {
 	case FormatZai:
 		if !t.on() {
-			w.json("thinking", `{"type":"disabled"}`)
+			w.JSON("thinking", `{"type":"disabled"}`)
 			return
 		}
-		w.json("thinking", `{"type":"enabled","clear_thinking":false}`)
+		w.JSON("thinking", `{"type":"enabled","clear_thinking":false}`)
 		if c.SupportsReasoningEffort && !null {
-			w.text("reasoning_effort", effort)
+			w.Text("reasoning_effort", effort)
 		}
 	case FormatQwen:
-		w.bool("enable_thinking", t.on())
+		w.Bool("enable_thinking", t.on())
 		t.appendEffort(w, c)
 	case FormatQwenChatTemplate:
 		if t.on() {
-			w.json("chat_template_kwargs", `{"enable_thinking":true,"preserve_thinking":true}`)
+			w.JSON("chat_template_kwargs", `{"enable_thinking":true,"preserve_thinking":true}`)
 		} else {
-			w.json("chat_template_kwargs", `{"enable_thinking":false,"preserve_thinking":true}`)
+			w.JSON("chat_template_kwargs", `{"enable_thinking":false,"preserve_thinking":true}`)
 		}
 	case FormatChatTemplate:
 		t.appendTemplate(w, "chat_template_kwargs", c.ChatTemplateKwargs)
@@ -84,10 +85,10 @@ func (t *thinking) append(w *body, c *Compat) {
 		t.appendOpenAI(w, c)
 	case FormatDeepSeek:
 		if t.on() {
-			w.json("thinking", `{"type":"enabled"}`)
+			w.JSON("thinking", `{"type":"enabled"}`)
 			t.appendEffort(w, c)
 		} else if _, _, null := t.off(); !null {
-			w.json("thinking", `{"type":"disabled"}`)
+			w.JSON("thinking", `{"type":"disabled"}`)
 		}
 	case FormatOpenRouter:
 		word, ok := effort, true
@@ -99,9 +100,9 @@ func (t *thinking) append(w *body, c *Compat) {
 		}
 	case FormatTogether:
 		if t.on() {
-			w.json("reasoning", `{"enabled":true}`)
+			w.JSON("reasoning", `{"enabled":true}`)
 		} else {
-			w.json("reasoning", `{"enabled":false}`)
+			w.JSON("reasoning", `{"enabled":false}`)
 		}
 		t.appendEffort(w, c)
 	case FormatString:
@@ -110,7 +111,7 @@ func (t *thinking) append(w *body, c *Compat) {
 			word, ok = t.offOrNone()
 		}
 		if ok {
-			w.text("thinking", word)
+			w.Text("thinking", word)
 		}
 	case FormatAntLing:
 		if !t.on() {
@@ -124,33 +125,33 @@ func (t *thinking) append(w *body, c *Compat) {
 }
 
 // appendOpenAI writes the original protocol's one field.
-func (t *thinking) appendOpenAI(w *body, c *Compat) {
+func (t *thinking) appendOpenAI(w *wire.Body, c *Compat) {
 	if t.on() {
 		t.appendEffort(w, c)
 	} else if word, ok, _ := t.off(); ok && c.SupportsReasoningEffort {
-		w.text("reasoning_effort", word)
+		w.Text("reasoning_effort", word)
 	}
 }
 
 // appendEffort writes the effort of a level beside a switch.
-func (t *thinking) appendEffort(w *body, c *Compat) {
+func (t *thinking) appendEffort(w *wire.Body, c *Compat) {
 	if t.on() && c.SupportsReasoningEffort {
 		word, _ := t.effort()
-		w.text("reasoning_effort", word)
+		w.Text("reasoning_effort", word)
 	}
 }
 
-func appendReasoningEffort(w *body, word string) {
-	if w.key("reasoning") {
-		w.b = append(w.b, `{"effort":`...)
-		w.b = jsonwire.AppendString(w.b, word)
-		w.b = append(w.b, '}')
+func appendReasoningEffort(w *wire.Body, word string) {
+	if w.Key("reasoning") {
+		w.B = append(w.B, `{"effort":`...)
+		w.B = jsonwire.AppendString(w.B, word)
+		w.B = append(w.B, '}')
 	}
 }
 
 // appendTemplate writes the arguments of a chat template, nothing when none is
 // left: constants as they are, variables by what the request asks for.
-func (t *thinking) appendTemplate(w *body, field string, template jsontext.Value) {
+func (t *thinking) appendTemplate(w *wire.Body, field string, template jsontext.Value) {
 	args := []byte{'{'}
 	var r jsonwire.Reader
 	r.Reset(template)
@@ -171,10 +172,10 @@ func (t *thinking) appendTemplate(w *body, field string, template jsontext.Value
 		}
 		args = jsonwire.AppendString(args, name)
 		args = append(args, ':')
-		args = appendRaw(args, value)
+		args = wire.AppendRaw(args, value)
 	}
 	if len(args) > 1 {
-		w.json(field, string(append(args, '}')))
+		w.JSON(field, string(append(args, '}')))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pinch-agent/pinch/internal/wire"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -71,57 +72,18 @@ func TestThinkingFields(t *testing.T) {
 		{FormatAntLing, "", true, mapped, `"reasoning_effort":"no"`},
 		{FormatAntLing, "", false, mapped, ``},
 	} {
-		w := &body{}
-		w.begin(nil)
+		w := wire.BeginBody(nil, nil)
 		th := thinking{level: c.level, mapping: c.mapping, budget: 77}
 		th.append(w, &Compat{
 			ThinkingFormat: c.format, SupportsReasoningEffort: c.effort, ChatTemplateKwargs: template, ChatTemplateArgs: template,
 		})
-		if got := string(w.end()); got != "{"+c.want+"}" {
+		if got := string(w.End()); got != "{"+c.want+"}" {
 			t.Errorf("%s %q effort=%t:\n got %s\nwant {%s}", c.format, c.level, c.effort, got, c.want)
 		}
 	}
-	w := &body{}
-	w.begin(nil)
+	w := wire.BeginBody(nil, nil)
 	(&thinking{level: "high"}).append(w, &Compat{ThinkingFormat: FormatChatTemplate})
-	if got := string(w.end()); got != "{}" {
+	if got := string(w.End()); got != "{}" {
 		t.Errorf("an empty template was sent: %s", got)
-	}
-}
-
-func TestSamplingParametersComeLast(t *testing.T) {
-	m := &llm.Model{
-		Reasoning: true, SamplingParams: jsontext.Value(`{"top_p":0.90,"seed":7}`),
-		SamplingParamsByThinkingLevel: map[llm.ThinkingLevel]jsontext.Value{
-			llm.LevelOff: jsontext.Value(`{"top_k":5}`), llm.LevelHigh: jsontext.Value(`{"seed":8,"temperature":0.1}`),
-		},
-	}
-	for _, c := range []struct {
-		level llm.ThinkingLevel
-		own   string
-		want  string
-	}{
-		{"", ``, `{"model":"m","temperature":1,"stop":true,"top_p":0.9,"seed":7,"top_k":5}`},
-		{"high", `{"min_p":null,"model":"other"}`, `{"model":"other","temperature":0.1,"stop":true,"top_p":0.9,"seed":8,"min_p":null}`},
-	} {
-		w := &body{params: samplingParams(m, c.level, jsontext.Value(c.own))}
-		w.begin(nil)
-		w.text("model", "m")
-		w.float("temperature", 1)
-		w.bool("stop", true)
-		if got := string(w.end()); got != c.want {
-			t.Errorf("%q:\n got %s\nwant %s", c.level, got, c.want)
-		}
-	}
-}
-
-func TestSamplingLevel(t *testing.T) {
-	m := &llm.Model{Reasoning: true, ThinkingLevelMap: map[llm.ThinkingLevel]*string{llm.LevelOff: nil, llm.LevelMinimal: nil}}
-	for asked, want := range map[llm.ThinkingLevel]llm.ThinkingLevel{
-		"": llm.LevelOff, llm.LevelMinimal: llm.LevelLow, llm.LevelHigh: llm.LevelHigh, llm.LevelMax: llm.LevelHigh,
-	} {
-		if got := (&exchange{model: m, level: asked}).samplingLevel(); got != want {
-			t.Errorf("%q: got %q, want %q", asked, got, want)
-		}
 	}
 }

@@ -46,7 +46,7 @@
 //
 // The body of an error response is the message, as JSON. A request that is refused
 // with status 400 and has blank texts of users in it, or images between the results
-// of parallel calls, is made once more without: some endpoints take neither. What keeps a request to
-// Vertex from being made is a *SetupError or a *CredentialsError, whose text says
-// what to do about it. No error quotes a key or a token.
+// of parallel calls, is made once more without: some endpoints take neither. What
+// keeps a request to Vertex from being made is a *SetupError or a *CredentialsError,
+// whose text says what to do about it. No error quotes a key or a token.
 package google

@@ -113,9 +113,8 @@ func legal(s string, limit int, extra string) string {
 	return string(out)
 }
 
-// encode fills the slot of an item unless it is filled already. answered is the
-// answer that a tool result belongs to.
-func (e *encoder) encode(it *transcript.Item[encoded], answered *llm.Assistant) {
+// encode fills the slot of an item unless it is filled already.
+func (e *encoder) encode(it *transcript.Item[encoded]) {
 	w := &it.Wire
 	if w.done {
 		return
@@ -128,7 +127,7 @@ func (e *encoder) encode(it *transcript.Item[encoded], answered *llm.Assistant) 
 	case *llm.Assistant:
 		e.assistant(m, it.SameModel)
 	case *llm.ToolResult:
-		w.images = e.toolResult(m, calledName(m, answered))
+		w.images = e.toolResult(m)
 	}
 	w.json = e.dst
 }
@@ -281,22 +280,9 @@ func (e *encoder) call(n *int, c *llm.ToolCall, signature string) {
 	e.str(`}`)
 }
 
-// calledName is the name of the call that a result answers. The service matches
-// results by it, and the result's own may be another in an edited history.
-func calledName(m *llm.ToolResult, answered *llm.Assistant) string {
-	if answered != nil {
-		for _, b := range answered.Content {
-			if c, ok := b.(*llm.ToolCall); ok && c.ID == m.ToolCallID {
-				return c.Name
-			}
-		}
-	}
-	return m.ToolName
-}
-
 // toolResult appends the part of a tool result and returns the content with its
 // images, which older models take behind it.
-func (e *encoder) toolResult(m *llm.ToolResult, name string) (images []byte) {
+func (e *encoder) toolResult(m *llm.ToolResult) (images []byte) {
 	n := 0
 	rest := e.dst
 	e.dst = nil
@@ -332,7 +318,7 @@ func (e *encoder) toolResult(m *llm.ToolResult, name string) (images []byte) {
 		e.str(`,`)
 	}
 	e.str(`"name":`)
-	e.quote(name)
+	e.quote(m.ToolName) // the transcript made it that of the call, by which the service matches
 	e.str(`,"response":{"`, kind, `":`)
 	e.quote(text)
 	e.str(`}`)
@@ -362,7 +348,6 @@ func (e *encoder) contents(dst []byte, t *transcript.Transcript[encoded]) (out [
 	results := false    // the content written last is one of tool results, still open
 	var images [][]byte // that wait for the end of a run of results
 	shown := false      // images of the run at hand were written
-	var answered *llm.Assistant
 	next := func() {
 		if results {
 			dst = append(dst, userEnd...)
@@ -381,10 +366,7 @@ func (e *encoder) contents(dst []byte, t *transcript.Transcript[encoded]) (out [
 	}
 	for i := range t.Items {
 		it := &t.Items[i]
-		if m, ok := it.Message.(*llm.Assistant); ok {
-			answered = m
-		}
-		e.encode(it, answered)
+		e.encode(it)
 		w := &it.Wire
 		risky = risky || w.blank
 		if len(w.json) == 0 {

@@ -162,10 +162,10 @@ func (x *exchange) maxTokens(estimate int) int {
 	return transcript.ClampMaxTokens(x.model.ContextWindow, estimate, wanted)
 }
 
-// statusText words an error response: its JSON, or JSON that holds its text.
+// statusText words an error response: its JSON, which is an object or a list of
+// one, or JSON that holds its text.
 func statusText(e *wire.StatusError) string {
-	if jsonwire.IsObject(e.Body) {
-		compact, _ := jsonwire.AppendCompact(nil, e.Body)
+	if compact, err := jsonwire.AppendCompact(nil, e.Body); err == nil && (compact[0] == '{' || compact[0] == '[') {
 		return wire.Truncate(string(compact), wire.MaxErrorText)
 	}
 	text := wire.Truncate(string(jsonwire.AppendUTF8(nil, e.Body)), wire.MaxErrorText)

@@ -59,9 +59,9 @@ func (e *FinishError) Error() string {
 
 // chunkView is what a chunk holds, as slices of it; nil for absent.
 type chunkView struct {
-	errorObject, id []byte
-	finish, usage   []byte
-	parts           []partView
+	failure, id   []byte
+	finish, usage []byte
+	parts         []partView
 }
 
 // partView is a part of a content.
@@ -98,7 +98,7 @@ func (x *exchange) Event(a *wire.Answer, _, data []byte) error {
 		return nil
 	}
 	c := &x.view
-	if err := streamError(data, c.errorObject); err != nil {
+	if err := streamError(data, c.failure); err != nil {
 		return err
 	}
 	if len(c.parts) == 0 && c.finish == nil && c.usage == nil {
@@ -142,7 +142,7 @@ func (x *exchange) read(data []byte) error {
 	for r.Object(); r.More(); {
 		switch string(r.Key()) {
 		case "error":
-			c.errorObject = r.Raw()
+			c.failure = r.Raw()
 		case "responseId":
 			c.id = r.Raw()
 		case "usageMetadata":
@@ -216,17 +216,24 @@ func readPart(r *jsonwire.Reader) (p partView) {
 	return p
 }
 
-// streamError is the error that a chunk reports, nil for none.
-func streamError(chunk, object []byte) error {
-	if len(object) == 0 || object[0] != '{' {
+// streamError is the error that a chunk reports, nil for none. Gateways write
+// theirs as a string.
+func streamError(chunk, reported []byte) error {
+	compact := func() string {
+		text, _ := jsonwire.AppendCompact(nil, chunk)
+		return wire.Truncate(string(text), wire.MaxErrorText)
+	}
+	switch {
+	case isText(reported):
+		return &wire.ProviderError{Message: compact()}
+	case len(reported) == 0 || reported[0] != '{':
 		return nil
 	}
-	status, ok := jsonwire.StringValue(jsonwire.Get(object, "status"))
+	status, ok := jsonwire.StringValue(jsonwire.Get(reported, "status"))
 	if !ok {
-		status = string(jsonwire.Get(object, "code"))
+		status = string(jsonwire.Get(reported, "code"))
 	}
-	compact, _ := jsonwire.AppendCompact(nil, chunk)
-	return &wire.ProviderError{Message: "got status: " + status + ". " + wire.Truncate(string(compact), wire.MaxErrorText)}
+	return &wire.ProviderError{Message: "got status: " + status + ". " + compact()}
 }
 
 // say takes a text or a thought to the block of its kind that is open.

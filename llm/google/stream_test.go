@@ -195,6 +195,7 @@ func TestErrorsInStreams(t *testing.T) {
 	}{
 		"overloaded": {`{"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}`, `got status: UNAVAILABLE. {"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}`, true},
 		"no status":  {`{"error":{"code":400,"message":"bad"}}`, `got status: 400. {"error":{"code":400,"message":"bad"}}`, false},
+		"a string":   {`{"error": "upstream timed out"}`, `{"error":"upstream timed out"}`, true},
 		"no JSON":    {`{"error":x}`, `the stream holds a chunk that cannot be read: invalid JSON at byte 9: unexpected character`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +222,8 @@ func TestStatusErrors(t *testing.T) {
 		"overflow":   {400, `{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}`, `{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}`, false, true},
 		"page":       {502, "<p>\nbad</p>", `{"error":{"message":"<p>\nbad</p>","code":502,"status":"Bad Gateway"}}`, true, false},
 		"nothing":    {403, "", `{"error":{"message":"","code":403,"status":"Forbidden"}}`, false, false},
-		"list":       {400, `[{"error":{}}]`, `{"error":{"message":"[{\"error\":{}}]","code":400,"status":"Bad Request"}}`, false, false},
+		"list":       {503, `[{"error": {"message": "The model is overloaded."}}]`, `[{"error":{"message":"The model is overloaded."}}]`, true, false},
+		"word":       {400, `"no"`, `{"error":{"message":"\"no\"","code":400,"status":"Bad Request"}}`, false, false},
 		"no UTF-8":   {400, "\xff", `{"error":{"message":"` + "\uFFFD" + `","code":400,"status":"Bad Request"}}`, false, false},
 		"odd status": {599, "x", `{"error":{"message":"x","code":599,"status":""}}`, false, false},
 		"long":       {400, long, `{"error":{"message":"` + long[:4000] + `... [truncated 1000 chars]","code":400,"status":"Bad Request"}}`, false, false},

@@ -346,8 +346,12 @@ func (x *exchange) thought(thinking []byte) []byte {
 	return x.joined
 }
 
-// say appends to the open block, or opens one of the right kind.
+// say appends to the open block, or opens one of the right kind. An empty piece
+// does neither: services send an empty thought between two texts.
 func (x *exchange) say(a *wire.Answer, piece []byte, thinking bool) {
+	if len(piece) == 0 {
+		return
+	}
 	if x.open != nil && (x.open.ThinkingBlock() != nil) != thinking {
 		x.close()
 	}
@@ -376,9 +380,6 @@ func (x *exchange) close() {
 func (x *exchange) clean(piece []byte) []byte {
 	// 0xED begins the three-byte form of a half, and little else.
 	if len(x.half) == 0 && bytes.IndexByte(piece, 0xED) < 0 {
-		return piece
-	}
-	if len(piece) == 0 {
 		return piece
 	}
 	whole := append(x.half, piece...)

@@ -78,6 +78,9 @@ func TestAnswers(t *testing.T) {
 			[]string{delta(`{"role":"assistant","content":""}`), delta(`{"content":null}`), delta(`{"content":[]}`),
 				delta(`{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":""}]}`)},
 			``},
+		"an empty thought between texts": {
+			[]string{delta(`{"content":"a"}`), delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":""}]}]}`), delta(`{"content":"b"}`)},
+			`0 text_start|0 text_delta a|0 text_delta b|0 text_end`},
 		"parts of both kinds": {
 			[]string{delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"text","text":"c"}]}`), delta(`{"content":"d"}`)},
 			`0 thinking_start|0 thinking_delta ab|0 thinking_end|1 text_start|1 text_delta c|1 text_delta d|1 text_end`},

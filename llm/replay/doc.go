@@ -26,7 +26,7 @@
 // model that it was for, and the answer as it arrived. It holds all that was
 // said: prompts, file contents, answers. It holds no credentials: of the header
 // fields only a list known to carry none is stored, and the key of the request,
-// the values of its secret header fields and the values named in
+// what signs it, the values of its secret header fields and the values named in
 // Options.Secrets are replaced wherever they occur, in addresses, bodies and
 // answers. Read a recording before you give it away.
 package replay

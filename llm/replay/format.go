@@ -66,13 +66,14 @@ type response struct {
 
 // setBody stores what was read.
 func (r *response) setBody(body []byte, sizes []int, secrets []string) {
-	if !utf8.Valid(body) {
-		r.Base64, r.Sizes = base64.StdEncoding.EncodeToString(body), sizes
-		return
-	}
-	r.Text = wire.Redact(string(body), secrets)
-	if r.Text == string(body) {
+	text := wire.Redact(string(body), secrets)
+	if text == string(body) {
 		r.Sizes = sizes
+	}
+	if utf8.Valid(body) {
+		r.Text = text
+	} else { // frames with a secret no longer fit their checksums: not to store it weighs more
+		r.Base64 = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,10 +149,11 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	if call == nil { // a request for a token, or the like
 		return t.base.RoundTrip(req)
 	}
-	secrets := wire.Secrets(req.Header, t.options)
+	more := call.Secrets
 	if t.r.o.Secrets != nil {
-		secrets = append(secrets, t.r.o.Secrets()...)
+		more = slices.Concat(more, t.r.o.Secrets())
 	}
+	secrets := wire.Secrets(req.Header, t.options, more...)
 	e := &exchange{
 		Type: "exchange", Model: publicModel(t.model, secrets), Key: kindOf(t.options.APIKey),
 		Request: request{

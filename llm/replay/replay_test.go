@@ -3,6 +3,7 @@ package replay_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/anthropic"
+	"github.com/pinch-agent/pinch/llm/bedrock"
 	"github.com/pinch-agent/pinch/llm/completions"
 	"github.com/pinch-agent/pinch/llm/replay"
 )
@@ -277,4 +279,52 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The keys that sign a request are nowhere in its header, and the answer of
+// Bedrock is no text.
+func TestSigningKeysStayOut(t *testing.T) {
+	const secret, token = "profile-secret-0123456789", "profile-token-0123456789"
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "keys"), []byte("[default]\naws_access_key_id=AK\naws_secret_access_key="+secret+"\naws_session_token="+token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := service(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, `{"message":"x-amz-security-token:`+token+`"}`)
+	}, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "\xff"+token+" "+secret) })
+	path := filepath.Join(t.TempDir(), "rec.jsonl")
+	rec, err := replay.Create(path, replay.Options{Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := llm.NewRegistry(rec.Wrap(bedrock.New(bedrock.Config{Getenv: func(string) string { return "" }})))
+	m := model(url)
+	m.API, m.Headers = bedrock.ID, nil
+	for range 2 {
+		req := question("is it " + secret + "?")
+		req.APIKey, req.Env = "", map[string]string{"HOME": home, "USERPROFILE": home, "AWS_SHARED_CREDENTIALS_FILE": filepath.Join(home, "keys")}
+		if _, last := run(t, t.Context(), registry.Stream, m, req); last.StopReason != llm.StopError {
+			t.Errorf("%+v", last)
+		}
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const opening = `"base64":"`
+	_, rest, ok := bytes.Cut(file, []byte(opening))
+	if !ok {
+		t.Fatalf("there is no answer of bytes in %s", file)
+	}
+	binary, err := base64.StdEncoding.DecodeString(string(rest[:bytes.IndexByte(rest, '"')]))
+	if err != nil || string(binary) != "\xff[redacted] [redacted]" {
+		t.Errorf("%q, %v", binary, err)
+	}
+	if bytes.Contains(file, []byte(secret)) || bytes.Contains(file, []byte(token)) || bytes.Count(file, []byte("is it [redacted]?")) != 2 {
+		t.Errorf("the recording is\n%s", file)
+	}
 }

@@ -300,13 +300,20 @@ func (e *encoder) assistant(m *llm.Assistant, same bool, n int) {
 	texts := 0
 	reasoned := 0 // length of dst in front of reasoning that nothing follows yet
 	pending := false
+	// The service knows an item by the reasoning that led to it, and refuses the
+	// one without the other: behind reasoning that is left out, as in an answer
+	// of a sibling model, items have no ids that it knows.
+	sibling := !same && m.Provider == e.model.Provider && m.API == e.model.API
+	known := !sibling
 	for _, b := range m.Content {
 		switch b := b.(type) {
 		case *llm.Thinking:
 			item, id := storedReasoning(b.Signature)
 			if item == nil || !e.take(id, n) {
+				known = known && (b.Signature == nil || *b.Signature == "")
 				continue
 			}
+			known = !sibling
 			if !pending {
 				reasoned, pending = len(e.dst), true
 			}
@@ -314,12 +321,12 @@ func (e *encoder) assistant(m *llm.Assistant, same bool, n int) {
 			e.dst = append(e.dst, item...)
 		case *llm.Text:
 			e.comma()
-			e.text(b, n, texts)
+			e.text(b, known, n, texts)
 			texts++
 			pending = false
 		case *llm.ToolCall:
 			e.comma()
-			e.toolCall(b, m, same, n)
+			e.toolCall(b, same, known, n)
 			pending = false
 		}
 	}
@@ -382,9 +389,12 @@ func (e *encoder) take(id string, n int) bool {
 }
 
 // text appends the message item of the text that has k texts of its message,
-// the one at position n, before it.
-func (e *encoder) text(b *llm.Text, n, k int) {
+// the one at position n, before it; known tells that it may have its own id.
+func (e *encoder) text(b *llm.Text, known bool, n, k int) {
 	id, phase := readTextSignature(b.Signature)
+	if !known {
+		id = ""
+	}
 	if jsonwire.UTF16Len(id) > maxID {
 		id = "msg_" + transcript.ShortHash(id)
 	}
@@ -408,8 +418,8 @@ func (e *encoder) text(b *llm.Text, n, k int) {
 }
 
 // toolCall appends a call of the answer at position n; same tells that the
-// target gave it.
-func (e *encoder) toolCall(c *llm.ToolCall, m *llm.Assistant, same bool, n int) {
+// target gave it, known that its item may have its own id.
+func (e *encoder) toolCall(c *llm.ToolCall, same, known bool, n int) {
 	call, item := splitID(c.ID)
 	grammar := e.grammars.Find(c.Name)
 	kind, prefix := "function_call", functionItem
@@ -417,10 +427,7 @@ func (e *encoder) toolCall(c *llm.ToolCall, m *llm.Assistant, same bool, n int) 
 		kind, prefix = "custom_tool_call", customItem
 	}
 	e.str(`{"type":"`, kind, `"`)
-	// The service knows items of a sibling model by the reasoning that led to
-	// them, which is not sent.
-	sibling := !same && m.Provider == e.model.Provider && m.API == e.model.API
-	if strings.HasPrefix(item, prefix) && !sibling && e.take(item, n) {
+	if strings.HasPrefix(item, prefix) && known && e.take(item, n) {
 		e.str(`,"id":`)
 		e.quote(item)
 	}

@@ -108,6 +108,12 @@ func TestInput(t *testing.T) {
 			thought(`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"s"}]}`),
 			thought(`{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":null,"content":[]}`), say("t"))},
 			`[` + message("t", "msg_pi_0") + `]`},
+		"what reasoning that is left out led to": {``, []llm.Message{own(m,
+			say("before"), thought(`{"type":"reasoning","id":"rs_1","summary":[]}`), signed("a", `{"v":1,"id":"msg_1","phase":"commentary"}`), call("c|fc_1", "f", "{}"),
+			thought(sealed("rs_2")), thought(""), call("d|fc_2", "f", "{}")), result("c|fc_1", "f", say("r")), result("d|fc_2", "f", say("r"))},
+			`[` + message("before", "msg_pi_0") + `,` + strings.TrimSuffix(message("a", "msg_pi_0_1"), "}") + `,"phase":"commentary"},` +
+				`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},` + sealed("rs_2") + `,` +
+				`{"type":"function_call","id":"fc_2","call_id":"d","name":"f","arguments":"{}"},` + resultItem("c", "r") + `,` + resultItem("d", "r") + `]`},
 		"signatures are sent as they are": {``, []llm.Message{own(m,
 			thought(` {"type": "reasoning","z":1.50, "id":"rs_1","encrypted_content":"e"}`),
 			thought(`{"type":"reasoning","id":"rs_2","content":[{"type":"reasoning_text","text":"\ud83d"}]}`), say("t"))},

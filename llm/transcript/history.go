@@ -18,7 +18,7 @@ type History[T any] struct {
 	items   []Item[T]
 	calls   []call
 
-	latest map[string]int      // id as given → its last call in calls, or shadowed
+	latest map[string]int // id as given → its last call in calls, or shadowed
 	used   map[string]int // ids of calls as sent
 
 	open  int           // calls[open:] are those of the last answer

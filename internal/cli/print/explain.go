@@ -37,11 +37,10 @@ func plainly(provider, text string) string {
 			return text[:i+3] + plainly(provider, text[i+3:])
 		}
 	}
-	status := leadingStatus(text)
+	status, body := refusal(text)
 	if status == "" {
 		return cut(message(text))
 	}
-	body := strings.TrimSpace(strings.TrimPrefix(text[len(status):], ":"))
 	if body == "" || body == "status code (no body)" {
 		body = "no reason given"
 	}
@@ -52,7 +51,7 @@ func plainly(provider, text string) string {
 // title of a page, else the text itself.
 func message(text string) string {
 	if strings.HasPrefix(text, "{") {
-		for _, path := range [][]string{{"error", "message"}, {"message"}, {"error"}, {"detail"}} {
+		for _, path := range [][]string{{"error", "message"}, {"message"}, {"error"}, {"detail"}, {"error", "status"}} {
 			v := jsontext.Value(text)
 			for _, name := range path {
 				v = jsonwire.Get(v, name)
@@ -66,18 +65,29 @@ func message(text string) string {
 	}
 	lower := strings.ToLower(text)
 	if !strings.HasPrefix(lower, "<!doctype html") && !strings.HasPrefix(lower, "<html") {
+		// The words of the status line may stand before a page.
+		if reason, rest, ok := strings.Cut(text, ": <"); ok && len(reason) <= maxReason {
+			if page := message("<" + rest); strings.HasPrefix(page, aPage) {
+				return page
+			}
+		}
 		return text
 	}
 	if len(lower) == len(text) { // so that positions fit
 		if _, after, ok := strings.Cut(lower, "<title>"); ok {
 			from := len(text) - len(after)
 			if n := strings.Index(after, "</title>"); n > 0 {
-				return "a web page, " + strings.TrimSpace(text[from:from+n])
+				return aPage + ", " + strings.TrimSpace(text[from:from+n])
 			}
 		}
 	}
-	return "a web page"
+	return aPage
 }
+
+const (
+	aPage     = "a web page"
+	maxReason = 100 // bytes of the words of a status line
+)
 
 func cut(s string) string {
 	if len(s) <= maxQuote {
@@ -100,7 +110,7 @@ func advise(m *llm.Assistant, text string, window int) string {
 		}
 		return false
 	}
-	status := leadingStatus(lower)
+	status, _ := refusal(text)
 	switch {
 	case m.StopReason == llm.StopAborted:
 		return ""
@@ -132,6 +142,31 @@ func advise(m *llm.Assistant, text string, window int) string {
 		return "Try again with -c, which goes on with this session, or take another model (--model)."
 	}
 	return ""
+}
+
+// refusal is the HTTP status and the body in an error text that tells of a
+// response, "" and the text for others. The wire formats put it as "401 body",
+// "401: body" or "ACME API error (401): body", or leave the status in the body.
+func refusal(text string) (status, body string) {
+	if status = leadingStatus(text); status != "" {
+		return status, strings.TrimSpace(strings.TrimPrefix(text[len(status):], ":"))
+	}
+	if name, rest, ok := strings.Cut(text, " API error ("); ok && !strings.ContainsAny(name, ":{<") {
+		if number, rest, ok := strings.Cut(rest, "):"); ok && len(number) == 3 && leadingStatus(number) != "" {
+			rest = strings.TrimSpace(rest)
+			if again, inner := refusal(rest); again == number {
+				rest = inner
+			}
+			return number, rest
+		}
+	}
+	if strings.HasPrefix(text, "{") {
+		code := string(jsonwire.Get(jsonwire.Get([]byte(text), "error"), "code"))
+		if len(code) == 3 && leadingStatus(code) != "" {
+			return code, text
+		}
+	}
+	return "", text
 }
 
 // leadingStatus is the HTTP status that an error text begins with, "" for none.
