@@ -55,6 +55,7 @@ func TestResolve(t *testing.T) {
 		{"!blank", "", "Failed to resolve value from shell command \"blank\" (" + runIt + "): the command printed nothing"},
 		{"!fail", "", "Failed to resolve value from shell command \"fail\" (" + runIt + "): exit status 1"},
 		{"!fail --password=hunter2", "", "Failed to resolve value from shell command \"fail …\" (" + runIt + "): exit status 1"},
+		{"!TOKEN=hunter2 fail", "", "Failed to resolve value from shell command \"TOKEN=…\" (" + runIt + "): exit status 1"},
 		{"!", "", "Failed to resolve value from shell command \"\" (" + runIt + "): exit status 1"},
 	} {
 		got, err := Resolve(t.Context(), c.value, env, run)
@@ -272,6 +273,8 @@ func TestFind(t *testing.T) {
 		"template": {"type": "api_key", "key": "$OWN-$P", "env": {"OWN": "o"}},
 		"command": {"type": "api_key", "key": "!vault"},
 		"gone": {"type": "api_key", "key": "$GONE"},
+		"variables": {"type": "api_key", "env": {"FIRST": " ", "SECOND": "own"}},
+		"empty": {"type": "api_key", "env": {"OTHER": "own"}},
 		"live": {"type": "oauth", "access": "token", "refresh": "r", "expires": 2000000},
 		"dead": {"type": "oauth", "access": "token", "refresh": "r", "expires": 1000000},
 		"permanent": {"type": "oauth", "access": "token", "refresh": "", "expires": 9007199254740991},
@@ -300,6 +303,8 @@ func TestFind(t *testing.T) {
 		{"stored before file", with(q("literal"), func(q *Query) { q.Configured = "file" }), Stored, Stored, "stored", false},
 		{"template with own variables", q("template"), Stored, Stored, "o-p", false},
 		{"command", q("command"), Stored, Stored, "vault-key", false},
+		{"variables in place of a key", q("variables"), Stored, Stored, "own", false},
+		{"no key owns the provider", q("empty"), Stored, None, "", false},
 		{"unresolved owns the provider", q("gone"), None, None, "", true},
 		{"token", q("live"), StoredOAuth, StoredOAuth, "token", false},
 		{"permanent token", q("permanent"), StoredOAuth, StoredOAuth, "token", false},

@@ -130,3 +130,13 @@ func parseExpires(raw []byte) int64 {
 	}
 	return int64(min(f, maxExpires))
 }
+
+// Use is how a stored sign-in goes with a request. The zero value sends its
+// token as a key, to the model's address.
+type Use struct {
+	// Bearer is whether the token goes as Authorization: Bearer in place of the
+	// wire format's own header.
+	Bearer bool
+	// BaseURL is where to send it; "" for the model's address.
+	BaseURL string
+}

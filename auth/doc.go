@@ -84,8 +84,9 @@
 // Writers, also of other programs, take turns through the directory
 // auth.json.lock beside the file itself: who makes it has the lock, sets its time
 // every few seconds, and removes it. A lock that nobody renewed for 30 seconds was
-// left behind, and is taken over by exactly one of those who wait. One who lost
-// the lock, because the machine slept, notices before writing.
+// left behind, also by another user in a folder of one's own, and is taken over by
+// exactly one of those who wait. One who lost the lock, because the machine slept,
+// notices before writing.
 //
 // # Keychain
 //
@@ -106,14 +107,16 @@
 // processes one asks the issuer and the others use what it stored. A renewal that
 // has begun has RefreshTimeout and goes on when the request ends, for most issuers
 // honour a refresh token once: its outcome is stored before the lock is given
-// back. Where it cannot be stored the token is used all the same, Warning says so,
-// and the next access to the file writes it. A renewal that fails leaves a token
-// in use that is good for some time yet, and is tried again after half a minute;
-// without such a token Find fails with a *RefreshError, which tells a sign-in
-// that has ended (ErrSignInEnded; it is not tried again until the entry changes)
-// from trouble that may pass. A time that makes no sense counts as long over, a
-// clock that is set back does not make a token last, and a token that was issued
-// just now is used whatever is said about its end.
+// back. A program that is told to end waits for that; see Busy. None begins where
+// the folder is full or cannot be written. Where the outcome cannot be stored all
+// the same the token is used, Warning says so, and the next access to the file
+// writes it. A renewal that fails leaves a token in use that is good for some time
+// yet, and is tried again after half a minute; without such a token Find fails
+// with a *RefreshError, which tells a sign-in that has ended (ErrSignInEnded; it
+// is not tried again until the entry changes) from trouble that may pass. A time
+// that makes no sense counts as long over, a clock that is set back does not make
+// a token last, and a token that was issued just now is used whatever is said
+// about its end.
 //
 // One loss cannot be ruled out: a process that is killed, or a machine that loses
 // power, after the issuer took the old refresh token and before the new one is in

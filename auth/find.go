@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Source tells where a credential came from.
@@ -36,7 +37,7 @@ type Query struct {
 type Credentials struct {
 	Source   Source
 	Key      Secret
-	Variable string            // the variable that held the key, with Environment
+	Variable string            // the variable that held the key, with Environment and stored variables
 	Env      map[string]string // variables that go with a stored key
 	OAuth    *OAuth            // with StoredOAuth
 	// Warning is what a person should hear although the credentials can be used:
@@ -74,6 +75,9 @@ func find(ctx context.Context, q Query) (Credentials, error) {
 				}
 				return Credentials{Source: Stored, Key: key, Env: c.Env}, nil
 			}
+			if name := c.variable(q.EnvNames); name != "" {
+				return Credentials{Source: Stored, Key: NewSecret(c.Env[name]), Variable: name, Env: c.Env}, nil
+			}
 			key, err := ResolveFor(ctx, what, c.Key.Reveal(), q.Env.With(c.Env), q.Store.run)
 			if err != nil {
 				return Credentials{}, err
@@ -100,6 +104,19 @@ func find(ctx context.Context, q Query) (Credentials, error) {
 	return Credentials{}, nil
 }
 
+// variable is the first of names that an entry without a key has among its
+// variables, "" for none.
+func (c *APIKey) variable(names []string) string {
+	if c.Key.IsEmpty() {
+		for _, name := range names {
+			if strings.TrimSpace(c.Env[name]) != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
 // Look tells which source Find would use, without running a command or
 // refreshing a token: whether a provider is set up, not whether its key works.
 func Look(q Query) Source {
@@ -110,7 +127,7 @@ func Look(q Query) Source {
 		c, _ := q.Store.Get(q.Provider)
 		switch c := c.(type) {
 		case *APIKey:
-			if c.Keychain != "" || resolvable(c.Key.Reveal(), q.Env.With(c.Env)) {
+			if c.Keychain != "" || c.variable(q.EnvNames) != "" || resolvable(c.Key.Reveal(), q.Env.With(c.Env)) {
 				return Stored
 			}
 			return None

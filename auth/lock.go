@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -71,6 +72,9 @@ func takeLock(ctx context.Context, dir string, stale time.Duration) (*lock, erro
 			}
 		}
 		if ctx.Err() == nil && time.Now().After(deadline) {
+			if statErr == nil && time.Since(info.ModTime()) > stale {
+				return nil, fmt.Errorf("%s was left behind and cannot be taken over: remove it", dir)
+			}
 			return nil, fmt.Errorf("another process holds %s and does not let go", dir)
 		}
 		select {
@@ -89,6 +93,9 @@ func sameLock(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().E
 // when its owner lives.
 func takeOver(dir string, seen fs.FileInfo, stale time.Duration) *lock {
 	unguard, err := guard(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return replace(dir, seen, stale)
+	}
 	if err != nil {
 		return nil
 	}
@@ -98,10 +105,36 @@ func takeOver(dir string, seen fs.FileInfo, stale time.Duration) *lock {
 		return nil
 	}
 	info, err = touch(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return replace(dir, seen, stale)
+	}
 	if err != nil {
 		return nil
 	}
 	return hold(dir, info, stale)
+}
+
+// replace takes over a lock that another user left behind, such as root, and that
+// cannot be touched: it removes the directory and makes its own, which the owner
+// of the folder may. The folder is guarded meanwhile, so that of several who saw
+// the old lock none removes the new one.
+func replace(dir string, seen fs.FileInfo, stale time.Duration) *lock {
+	unguard, err := guard(filepath.Dir(dir))
+	if err != nil {
+		return nil
+	}
+	defer unguard()
+	if info, err := os.Lstat(dir); err != nil || !sameLock(info, seen) {
+		return nil
+	}
+	if os.Remove(dir) != nil || os.Mkdir(dir, 0o700) != nil {
+		return nil
+	}
+	l, err := newLock(dir, stale)
+	if err != nil {
+		return nil
+	}
+	return l
 }
 
 // newLock holds a directory that was just made.

@@ -128,8 +128,12 @@ func (s *Store) saved() {
 	}
 }
 
-// left is how long a token is good for. It is not positive when it has expired.
+// left is how long a token is good for. It is not positive when it has expired, or
+// when the entry has none.
 func (s *Store) left(provider string, c *OAuth) time.Duration {
+	if c.Access.IsEmpty() {
+		return 0
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, elapsed := s.now().Round(0), s.elapsed()
@@ -188,6 +192,8 @@ func (s *Store) Token(ctx context.Context, provider string, life time.Duration) 
 	if err != nil {
 		return s.unrenewed(provider, o, err)
 	}
+	s.busy.Add(1)
+	defer s.busy.Add(-1)
 	got, again, err := s.renewLocked(ctx, h, provider, life, asked)
 	s.release(h)
 	if again {
@@ -221,6 +227,13 @@ func (s *Store) renewLocked(ctx context.Context, h *holding, provider string, li
 		got, err = s.unrenewed(provider, o, err)
 		return got, false, err
 	}
+	giveBack, err := reserve(h.path, len(doc.text)+roomForTokens)
+	if err != nil {
+		// The issuer would take the refresh token, and the new one be lost.
+		got, err = s.unrenewed(provider, o, &FileError{Path: s.path, Op: "write", Cause: err})
+		return got, false, err
+	}
+	defer giveBack()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RefreshTimeout)
 	defer cancel()
 	renewed, err := s.renew(ctx, provider, new(*o))
@@ -311,6 +324,9 @@ func (s *Store) unrenewed(provider string, o *OAuth, why error) (Credentials, er
 	switch good := s.left(provider, o) > 0; {
 	case why == nil && good:
 		return signedIn(o, nil), nil
+	case why == nil && o.Access.IsEmpty():
+		why = fmt.Errorf("%w: its entry has no access token", ErrSignInEnded)
+		return Credentials{}, &RefreshError{provider, why}
 	case why == nil:
 		why = &expiredError{o.Expires}
 		fallthrough

@@ -235,6 +235,21 @@ func TestNothingToRenewWith(t *testing.T) {
 	}
 }
 
+// An entry without an access token is renewed, whatever it says about its end, and
+// is an error where that cannot be.
+func TestNoAccessToken(t *testing.T) {
+	for _, access := range []string{`"access":"",`, `"access":5,`, ""} {
+		content := func(refresh string) string {
+			return fmt.Sprintf(`{"acme":{"type":"oauth",%s"refresh":"%s","expires":9007199254740991}}`, access, refresh)
+		}
+		newRenewing(t, content("r0")).token(t, "a1")
+		got, err := newRenewing(t, content("")).Token(t.Context(), "acme", MinLife)
+		if e, ok := errors.AsType[*RefreshError](err); !ok || !e.SignInEnded() || !strings.Contains(err.Error(), "no access token; sign in again") {
+			t.Errorf("%s: got %v, %v", access, got, err)
+		}
+	}
+}
+
 func TestOddAnswersOfIssuers(t *testing.T) {
 	r := newRenewing(t, signInFile(0))
 	r.issue = func(context.Context, *OAuth) (*OAuth, error) {

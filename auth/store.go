@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,6 +32,7 @@ type Store struct {
 	stale    time.Duration
 
 	turn chan struct{} // held by the goroutine that has, or waits for, the file's lock
+	busy atomic.Int32  // renewals and writes that are under way
 
 	mu      sync.Mutex
 	seen    fileState
@@ -87,6 +89,12 @@ func OpenStore(path string, o StoreOptions) *Store {
 
 // Path is the file's path.
 func (s *Store) Path() string { return s.path }
+
+// Busy reports whether a token is being renewed or something is being stored. A
+// program that ends meanwhile may lose what an issuer gives only once, and leaves
+// the lock of the file behind. It is over soon: see RefreshTimeout, and the
+// context of a write.
+func (s *Store) Busy() bool { return s.busy.Load() > 0 }
 
 // Get is the credential of a provider, nil when there is none. It fails only
 // when the file cannot be read and never could. A token is given as it is, even

@@ -84,16 +84,21 @@ func (e *UnresolvedError) Error() string {
 func (e *UnresolvedError) Unwrap() error { return e.Cause }
 
 // program is the first word of a command, quoted: the rest may hold what an
-// error must not repeat.
+// error must not repeat, and so may a variable that is set in front.
 func program(command string) string {
 	words := strings.Fields(command)
-	switch len(words) {
-	case 0:
+	if len(words) == 0 {
 		return `""`
-	case 1:
-		return strconv.Quote(words[0])
 	}
-	return strconv.Quote(words[0] + " …")
+	first := words[0]
+	name, _, sets := strings.Cut(first, "=")
+	switch {
+	case sets:
+		first = name + "=…"
+	case len(words) > 1:
+		first += " …"
+	}
+	return strconv.Quote(first)
 }
 
 func because(err error) string {

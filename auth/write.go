@@ -64,6 +64,8 @@ func (s *Store) Modify(ctx context.Context, provider string, change func(context
 
 // update changes the file under its lock, from what it holds now.
 func (s *Store) update(ctx context.Context, change func(document) ([]member, error)) error {
+	s.busy.Add(1)
+	defer s.busy.Add(-1)
 	h, err := s.acquire(ctx)
 	if err != nil {
 		return err
@@ -257,18 +259,48 @@ func indented(value []byte) []byte {
 	return bytes.ReplaceAll(out, []byte("\n"), []byte("\n"+strings.Repeat("  ", entryDepth)))
 }
 
+// roomForTokens is how much longer a file may become, in bytes, when a token is
+// renewed.
+const roomForTokens = 16 << 10
+
+// reserve makes sure that a file of a size can be put in the place of path: that
+// there is room, and that it may be written. What it takes for that is free for
+// writeFile, and gone after giveBack.
+func reserve(path string, size int) (giveBack func(), err error) {
+	f, err := os.CreateTemp(temporary(path))
+	if err != nil {
+		return nil, err
+	}
+	giveBack = func() { os.Remove(f.Name()) }
+	_, err = f.Write(make([]byte, size))
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		giveBack()
+		return nil, err
+	}
+	return giveBack, nil
+}
+
+// temporary is the folder and the pattern of temporary files for a file.
+func temporary(path string) (dir, pattern string) {
+	return filepath.Dir(path), filepath.Base(path) + ".tmp-*"
+}
+
 // writeFile puts content in place of a file in one step, readable by the user
 // alone. The file's lock is held, so that temporary files beside it are those of
-// processes that died.
+// processes that died, or reserved.
 func writeFile(path string, content []byte) error {
-	dir, prefix := filepath.Dir(path), filepath.Base(path)+".tmp-"
+	dir, pattern := temporary(path)
+	prefix := strings.TrimSuffix(pattern, "*")
 	beside, _ := os.ReadDir(dir)
 	for _, e := range beside {
 		if strings.HasPrefix(e.Name(), prefix) {
 			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
-	f, err := os.CreateTemp(dir, prefix+"*") // created with mode 0600
+	f, err := os.CreateTemp(dir, pattern) // created with mode 0600
 	if err != nil {
 		return err
 	}

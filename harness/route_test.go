@@ -192,6 +192,7 @@ func TestVirtualModelThatRoutesWrongly(t *testing.T) {
 		{"to a virtual one", func(v *virtual) (llm.Route, error) { return llm.Route{Model: v.Model}, nil }, "router/auto, which is virtual too"},
 		{"to none", func(*virtual) (llm.Route, error) { return llm.Route{}, nil }, "it named none"},
 		{"not at all", func(*virtual) (llm.Route, error) { return llm.Route{}, errors.New("no budget left") }, "no budget left"},
+		{"in a panic", func(*virtual) (llm.Route, error) { panic("no map") }, "its router panicked: no map"},
 		{"with a bad state", func(v *virtual) (llm.Route, error) {
 			return llm.Route{Model: &llm.Model{ID: "m"}, State: jsontext.Value("{")}, nil
 		}, "its state is no JSON"},

@@ -3,8 +3,26 @@
 // stream of events that answers it.
 //
 // A program picks wire formats by importing them and puts them into a Registry;
-// nothing else is linked. The packages below llm are those formats, the
-// catalogue of models (llm/catalog) and a scripted model for tests (llm/faux).
+// nothing else is linked. The packages below llm are those formats (llm/all has
+// every one), the catalogue of models (llm/catalog), recordings of what providers
+// say (llm/replay) and a scripted model for tests (llm/faux).
+//
+// # An answer
+//
+// A Stream is read as it arrives, or to its end at once:
+//
+//	stream, err := registry.Stream(ctx, model, request)
+//	if err != nil { … } // nothing can be asked: no key, no such wire format
+//	for ev := range stream.Events() {
+//		if ev.Type == llm.EventTextDelta {
+//			fmt.Print(ev.Delta)
+//		}
+//	}
+//	answer := stream.Result() // the message, also when it failed: see StopReason
+//
+// Whatever goes wrong once a request is on its way is in the message:
+// StopReason error or aborted, and ErrorMessage. IsRetryable and
+// IsContextOverflow tell what can be done about it.
 //
 // # Text
 //

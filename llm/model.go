@@ -44,8 +44,10 @@ type Model struct {
 	InputLimits      jsontext.Value            `json:"inputLimits,omitempty"`
 	Cost             Rates                     `json:"cost"`
 	PromptCache      *PromptCache              `json:"promptCache,omitempty"`
-	ContextWindow    int                       `json:"contextWindow"` // tokens
-	MaxTokens        int                       `json:"maxTokens"`     // output tokens
+	ContextWindow    int                       `json:"contextWindow"` // tokens; 0 for unknown
+	// MaxTokens is the limit of an answer in tokens. Requests that name none ask
+	// for as many, so that a model without it answers with next to nothing.
+	MaxTokens int `json:"maxTokens"`
 
 	SamplingParams                jsontext.Value                   `json:"samplingParams,omitempty"`
 	SamplingParamsByThinkingLevel map[ThinkingLevel]jsontext.Value `json:"samplingParamsByThinkingLevel,omitempty"`

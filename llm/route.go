@@ -86,7 +86,7 @@ func (r RouteRequest) Resolve(ctx context.Context, router Router) (Route, error)
 	if router == nil {
 		return Route{}, fmt.Errorf("The virtual model %s has no router: choose another model", name)
 	}
-	route, err := router.Route(ctx, r)
+	route, err := r.ask(ctx, router)
 	switch {
 	case err != nil:
 		return Route{}, fmt.Errorf("The virtual model %s found no model for the request: %w", name, err)
@@ -105,4 +105,14 @@ func (r RouteRequest) Resolve(ctx context.Context, router Router) (Route, error)
 	}
 	route.Level = route.Model.ClampLevel(route.Level)
 	return route, nil
+}
+
+// ask calls a router. One that panics fails its request and nothing else.
+func (r RouteRequest) ask(ctx context.Context, router Router) (route Route, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("its router panicked: %v", v)
+		}
+	}()
+	return router.Route(ctx, r)
 }

@@ -130,7 +130,11 @@ func (f *flow) wait(ctx context.Context, server *receiver, stateInPath bool) (ca
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
-			return callback{}, context.Cause(ctx)
+			cause := context.Cause(ctx)
+			if e, ok := errors.AsType[*Error](cause); ok && e.Kind == TimedOut && server.foreign.Load() > 0 {
+				e.Detail += ", only one that belongs to another sign-in (its state is not the one that was sent)"
+			}
+			return callback{}, cause
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -49,6 +50,7 @@ type receiver struct {
 	server   *http.Server
 	got      chan callback // one
 	once     sync.Once
+	foreign  atomic.Int32 // answers to other sign-ins
 	served   chan struct{}
 }
 
@@ -83,8 +85,10 @@ func listen(ctx context.Context, r Redirect, path string) (*receiver, error) {
 	}, nil
 }
 
-// serve takes the first answer that comes to the redirect's path. Other requests,
-// such as for an icon, are turned away.
+// serve takes the first answer to this sign-in that comes to the redirect's path.
+// Other requests, such as for an icon, are turned away, and so are answers with
+// another state: whoever finds the port, a page in the browser too, can send one,
+// and must not end the sign-in by that.
 func (r *receiver) serve(path string, stateInPath bool, state string) {
 	prefix := path
 	if stateInPath {
@@ -114,14 +118,17 @@ func (r *receiver) serve(path string, stateInPath bool, state string) {
 				writePage(w, http.StatusBadRequest, "This page waits for the answer of a sign-in, and there is none in the address.")
 				return
 			}
+			if !sameText(c.state, state) {
+				r.foreign.Add(1)
+				writePage(w, http.StatusBadRequest, "This answer belongs to another sign-in, and nothing was stored. Open the address that the terminal shows.")
+				return
+			}
 			first := false
 			r.once.Do(func() { first = true })
 			switch {
 			case !first:
 				writePage(w, http.StatusConflict, "This sign-in has its answer already.")
 				return
-			case !sameText(c.state, state):
-				writePage(w, http.StatusBadRequest, "This answer belongs to another sign-in. Nothing was stored; the terminal says more.")
 			case c.errorCode != "":
 				writePage(w, http.StatusOK, "The sign-in was not completed; the terminal says why. You can close this page.")
 			default:

@@ -45,6 +45,7 @@ type transport struct {
 	ctx     context.Context // of the whole sign-in
 	headers map[string]string
 	form    map[string]string // added to bodies that are forms
+	lenient bool              // whether x/oauth2 reads the answers
 }
 
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -70,6 +71,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	resp.Body.Close()
+	body = bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))
 	switch {
 	case t.ctx.Err() != nil:
 		return nil, context.Cause(t.ctx)
@@ -80,6 +82,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if err := normalize(resp, body); err != nil {
 		return nil, err
+	}
+	if t.lenient && resp.StatusCode >= 200 && resp.StatusCode <= 299 && jsonwire.IsObject(body) {
+		body = lenient(body)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))

@@ -18,10 +18,8 @@ import (
 // canned answers requests in memory, so that a bubble's clock can run ahead.
 type canned struct {
 	device, poll string
-	status       int           // of poll answers that fail
-	polls        []string      // answers of the polls before the good one, "" for a lost one
-	at           []time.Time   // of the polls
-	ends         time.Duration // how long the code is waited for, if polls go on for ever
+	polls        []string    // answers of the polls before the good one, "" for a lost one
+	at           []time.Time // of the polls
 	last         http.Header
 	form         url.Values
 }
@@ -207,7 +205,7 @@ func TestMint(t *testing.T) {
 	if h.Get("Authorization") != "token "+access || h.Get("X-Editor") != "own" {
 		t.Errorf("second exchange with %v", h)
 	}
-	if got := NewDefinitions(d).Use("acme", c); got != (Request{BaseURL: "https://api.team.example.com"}) {
+	if got := NewDefinitions(d).Use("acme", c); got != (auth.Use{BaseURL: "https://api.team.example.com"}) {
 		t.Errorf("requests %v", got)
 	}
 
@@ -216,7 +214,7 @@ func TestMint(t *testing.T) {
 	if err != nil || again.Access.Reveal() != "tid=2;x=y" || again.Refresh.Reveal() != access || again.Expires.Year() != 2100 || again.Extra("clientId") != "own-client" {
 		t.Errorf("renewed %v, %v", again, err)
 	}
-	if got := NewDefinitions(d).Use("acme", again); got != (Request{BaseURL: "https://copilot-api.corp.example"}) {
+	if got := NewDefinitions(d).Use("acme", again); got != (auth.Use{BaseURL: "https://copilot-api.corp.example"}) {
 		t.Errorf("requests %v", got)
 	}
 	if !strings.HasPrefix(c.Access.Reveal(), "tid=1;") {

@@ -1,13 +1,17 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/pinch-agent/pinch/auth"
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // Kind tells failures of a sign-in apart.
@@ -84,13 +88,28 @@ type secrets []string
 
 const hidden = "(hidden)"
 
+// spellings are the ways in which an answer may repeat a secret: as it is, as the
+// request had it in a form, a path or a header, and as JSON has it. The longest
+// of all come first, as one may be part of another.
+func (s secrets) spellings() []string {
+	var list []string
+	for _, secret := range s {
+		if len(secret) < 4 {
+			continue // hides nothing, and is part of every word
+		}
+		quoted := jsonwire.AppendString(nil, secret)
+		list = append(list, secret, url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1:len(quoted)-1]),
+			strings.ReplaceAll(url.QueryEscape(secret), "+", "%20"))
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(list)
+}
+
 // clean is text of an issuer as part of a sentence: one line, not long, without
 // control characters and without secrets.
 func (s secrets) clean(text string) string {
-	for _, secret := range s {
-		if len(secret) >= 4 {
-			text = strings.ReplaceAll(text, secret, hidden)
-		}
+	for _, secret := range s.spellings() {
+		text = strings.ReplaceAll(text, secret, hidden)
 	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

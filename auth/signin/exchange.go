@@ -55,7 +55,7 @@ func (f *flow) tokenContext(ctx context.Context) context.Context {
 // contextWith is oauthContext with more parameters and headers.
 func (f *flow) contextWith(ctx context.Context, form, headers map[string]string) context.Context {
 	t := *f.client.Transport.(*transport)
-	t.form = form
+	t.form, t.lenient = form, true
 	if headers != nil {
 		t.headers = maps.Clone(t.headers)
 		if t.headers == nil {
@@ -221,6 +221,11 @@ func (f *flow) refusal(a *answer) *Error {
 // explain turns an error of a request into words.
 func (f *flow) explain(ctx context.Context, err error) error {
 	if cause := ended(ctx); cause != nil {
+		if f.renewal && errors.Is(cause, context.DeadlineExceeded) {
+			e := f.errorf(Unreachable, "the issuer did not answer in time")
+			e.Cause = cause
+			return e
+		}
 		return cause
 	}
 	if e, ok := errors.AsType[*Error](err); ok {

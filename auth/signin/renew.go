@@ -88,23 +88,14 @@ func domainOf(c *auth.OAuth) string {
 	return u.Host
 }
 
-// Request is how a stored sign-in goes with a request.
-type Request struct {
-	// Bearer is whether the token goes as Authorization: Bearer in place of the
-	// wire format's own header.
-	Bearer bool
-	// BaseURL is where to send it; "" for the catalogue's address.
-	BaseURL string
-}
-
 // Use tells how a stored sign-in of a provider goes with a request. A provider
 // without a definition uses its token as a key.
-func (d *Definitions) Use(provider string, c *auth.OAuth) Request {
+func (d *Definitions) Use(provider string, c *auth.OAuth) auth.Use {
 	def, ok := d.Lookup(provider)
 	if !ok {
-		return Request{}
+		return auth.Use{}
 	}
-	return Request{Bearer: def.Use == AsBearer, BaseURL: def.baseURL(c)}
+	return auth.Use{Bearer: def.Use == AsBearer, BaseURL: def.baseURL(c)}
 }
 
 // baseURL is the address for the requests of a sign-in, "" for the catalogue's.

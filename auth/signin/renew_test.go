@@ -3,9 +3,12 @@ package signin
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,6 +87,114 @@ func TestRenewRefusals(t *testing.T) {
 				t.Errorf("the words are for a sign-in: %v", err)
 			}
 		})
+	}
+}
+
+func TestRenewalThatTakesTooLong(t *testing.T) {
+	is := newIssuer(t)
+	gone := make(chan struct{})
+	is.token = func(w http.ResponseWriter, r *http.Request) { <-gone }
+	defer close(gone)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := Renew(ctx, is.definition(), stored(), Options{Client: is.client()})
+	wantError(t, err, Unreachable, "did not answer in time")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	// What the caller ends is no trouble of the issuer.
+	reason := errors.New("enough")
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(reason)
+	if _, err := Renew(stopped, is.definition(), stored(), Options{Client: is.client()}); !errors.Is(err, reason) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An issuer honours a refresh token once: an answer with tokens in it counts,
+// whatever stands beside them.
+func TestOddMembersOfGoodAnswers(t *testing.T) {
+	const hour = time.Hour
+	for _, c := range []struct {
+		answer  string
+		refresh string
+		left    time.Duration
+	}{
+		{`{"access_token":"a","refresh_token":"r2","expires_in":3600.9}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":"3600.0"}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":3.6e3}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":1e300}`, "r2", 1<<31*time.Second - time.Second},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":1e999}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":-1e300}`, "r2", -1 << 31 * time.Second},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":0.5}`, "r2", time.Second},
+		// Without a life that makes sense an hour is taken.
+		{`{"access_token":"a","refresh_token":"r2","expires_in":"soon"}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":""}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":"NaN"}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":null}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":[1]}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":true}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":17,"expires_in":3600}`, "17", hour},
+		{`{"access_token":"a","refresh_token":null,"expires_in":3600}`, refresh, hour},
+		{`{"access_token":"a","refresh_token":{},"expires_in":3600}`, refresh, hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":3600,"token_type":7,"scope":["s"],"x\"y":{"z":[1]}}`, "r2", hour},
+		{`{"access_token":"a","refresh_token":"r2","expires_in":3600,"error":{},"error_description":{"a":1},"error_uri":[]}`, "r2", hour},
+		{"\xEF\xBB\xBF" + ` {"access_token":"a","refresh_token":"r2","expires_in":3600}`, "r2", hour},
+	} {
+		is := newIssuer(t)
+		is.token = say(200, "application/json", c.answer)
+		got, err := Renew(t.Context(), is.definition(), stored(), Options{Client: is.client()})
+		if err != nil || got.Access.Reveal() != "a" || got.Refresh.Reveal() != c.refresh {
+			t.Errorf("%s: %v, %v", c.answer, got, err)
+			continue
+		}
+		if left := time.Until(got.Expires); left > c.left || left < c.left-10*time.Second {
+			t.Errorf("%s: good for %v, want %v", c.answer, left, c.left)
+		}
+	}
+	// An error stays one.
+	for _, answer := range []string{`{"error":{"message":"no"}}`, `{"error":"invalid_grant","expires_in":"x"}`, `{"access_token":{"a":1}}`, `{"access_token":null,"error":null}`} {
+		is := newIssuer(t)
+		is.token = say(200, "application/json", answer)
+		if got, err := Renew(t.Context(), is.definition(), stored(), Options{Client: is.client()}); err == nil {
+			t.Errorf("%s: %v", answer, got)
+		}
+	}
+}
+
+// Issuers repeat what they were sent, in any spelling.
+func TestSecretsInAnySpelling(t *testing.T) {
+	const secret, token = "cs/+s e=\"1", "r/x+0=refresh"
+	for _, inHeader := range []bool{false, true} {
+		is := newIssuer(t)
+		var sent string
+		is.token = func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			form, _ := url.ParseQuery(string(body))
+			sent = r.Header.Get("Authorization")
+			// What has both is short enough to be shown whole.
+			form.Del("client_id")
+			form.Del("grant_type")
+			w.WriteHeader(http.StatusBadRequest)
+			json.NewEncoder(w).Encode(map[string]string{"error": "x", "error_description": form.Encode() + " " + url.PathEscape(form.Get("refresh_token")) + " " + sent})
+		}
+		d := is.definition()
+		d.ClientSecret = strings.ReplaceAll(secret, "$", "$$")
+		if inHeader {
+			d.ClientAuth = InHeader
+		}
+		c := stored()
+		c.Refresh = auth.NewSecret(token)
+		_, err := Renew(t.Context(), d, c, Options{Client: is.client()})
+		for _, word := range []string{secret, token, url.QueryEscape(secret), url.QueryEscape(token), strings.TrimPrefix(sent, "Basic ") + " "} {
+			if err == nil || strings.Contains(err.Error()+" ", word) && word != " " {
+				t.Errorf("%q is in %v", word, err)
+			}
+		}
+	}
+	// One secret may be the beginning of another.
+	if got := (secrets{"abcd", "abcdefgh", "a/b=c+d"}).clean(`abcdefgh abcd a%2Fb%3Dc%2Bd a%2Fb=c+d`); got != "(hidden) (hidden) (hidden) (hidden)" {
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -180,10 +291,10 @@ func TestBaseURL(t *testing.T) {
 		}
 	}
 	fixed := NewDefinitions(Definition{Provider: "x", Use: AsBearer, BaseURL: BaseURL{Fixed: "https://x.example/v1"}})
-	if got := fixed.Use("x", &auth.OAuth{}); got != (Request{Bearer: true, BaseURL: "https://x.example/v1"}) {
+	if got := fixed.Use("x", &auth.OAuth{}); got != (auth.Use{Bearer: true, BaseURL: "https://x.example/v1"}) {
 		t.Errorf("got %v", got)
 	}
-	if got := fixed.Use("y", &auth.OAuth{}); got != (Request{}) {
+	if got := fixed.Use("y", &auth.OAuth{}); got != (auth.Use{}) {
 		t.Errorf("got %v", got)
 	}
 }

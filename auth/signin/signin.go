@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pinch-agent/pinch/auth"
@@ -128,5 +129,8 @@ func begin(ctx context.Context, d Definition, domain string, o Options) (*flow, 
 
 func (f *flow) setSecret(secret string) {
 	f.secret = secret
-	f.hide = append(f.hide, secret)
+	if secret != "" {
+		_, header, _ := strings.Cut(basicAuth(f.d.ClientID, secret), " ")
+		f.hide = append(f.hide, secret, header)
+	}
 }

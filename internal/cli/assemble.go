@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,6 @@ type running struct {
 	env     env.ExecutionEnv
 	read    *agent.Tool
 	catalog *catalog.Catalog
-	creds   *credentials
 	demo    *demo.Server // nil unless the model is scripted
 
 	recorder *replay.Recorder // nil without --record
@@ -145,6 +145,7 @@ func (p *program) catalogWith(apis []string, creds *credentials) *catalog.Catalo
 		ModelsFile: filepath.Join(agentFolder, "models.json"),
 		StoreFile:  filepath.Join(agentFolder, "models-store.json"),
 		Store:      creds.store,
+		SignIn:     creds.use,
 		APIs:       apis,
 	})
 }
@@ -208,7 +209,7 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 			return nil, err
 		}
 	}
-	r := &running{catalog: c, creds: creds, warn: p.warn}
+	r := &running{catalog: c, warn: p.warn}
 	if chosen.model.Provider == demoProvider {
 		if r.demo, err = serveDemo(p, chosen.model.ID); err != nil {
 			return nil, err
@@ -264,9 +265,6 @@ func (r *running) credentials(ctx context.Context, m *llm.Model) (harness.Creden
 		return harness.Credentials{Key: r.demo.Key, BaseURL: r.demo.URL}, nil
 	}
 	access, err := r.catalog.Auth(ctx, m)
-	if err == nil {
-		err = r.creds.use(m.Provider, &access)
-	}
 	if err != nil {
 		return harness.Credentials{}, err
 	}
@@ -424,7 +422,7 @@ func requestOptions(s *settings.Settings) (llm.Options, error) {
 		if err != nil || address.Host == "" {
 			return o, errors.New("The setting httpProxy is no address: write it like http://proxy.example.com:3128") // it may hold a password
 		}
-		o.Client = wire.NewClient(http.ProxyURL(address))
+		o.Client = wire.NewClient(wire.FixedProxy(address, cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))))
 	}
 	return o, nil
 }

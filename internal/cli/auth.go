@@ -66,7 +66,10 @@ func runAuth(ctx context.Context, p *program, words []string) error {
 	a, err := c.parse(words[1:])
 	if err != nil {
 		fmt.Fprintf(p.errs, "%s\nUsage: pinch auth %s %s\n", print.OneLine("Error: "+err.Error()), c.name, c.usage)
-		return exitError(2)
+		if c.name == "check" {
+			return exitError(2) // 1 is an answer of this command
+		}
+		return exitError(1)
 	}
 	if a.help {
 		_, err := fmt.Fprintf(p.out, "Usage: pinch auth %s %s\n\n%s", c.name, c.usage, authHelp)

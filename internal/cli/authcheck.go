@@ -73,6 +73,9 @@ func authCheck(ctx context.Context, p *program, a *authArgs) error {
 	}
 	if !a.credentials {
 		r.secret = auth.Secret{}
+	} else if r.status == ready && r.secret.IsEmpty() {
+		// Whoever asks for the credential must not take a status for it.
+		r.status, r.authType, r.reason = notReady, "", notAvailable
 	}
 	if _, err := fmt.Fprintln(p.out, r.text(a.json)); err != nil {
 		return err
@@ -87,7 +90,8 @@ func authCheck(ctx context.Context, p *program, a *authArgs) error {
 // checkTarget is the provider that a check is about.
 func checkTarget(c *catalog.Catalog, a *authArgs) (string, error) {
 	provider := strings.TrimSpace(a.provider)
-	if a.model == "" {
+	_, known := c.Provider(provider)
+	if a.model == "" || provider != "" && !known {
 		return provider, nil
 	}
 	choice, err := c.Resolve(a.model, provider)
@@ -120,13 +124,13 @@ func checkProvider(ctx context.Context, c *catalog.Catalog, store *auth.Store, n
 	case *auth.OAuth:
 		r.authType = typeOAuth
 		if look {
-			// What a request would renew is set up all the same.
-			r.secret = stored.Access
-			return r
+			return r.looked(stored)
 		}
 	}
 	access, err := c.Auth(ctx, &llm.Model{Provider: p.ID})
-	if _, none := errors.AsType[*llm.KeyError](err); none {
+	_, none := errors.AsType[*llm.KeyError](err)
+	// A machine of a cloud may have credentials, but nobody set any up.
+	if none || err == nil && access.Key.IsEmpty() && !c.HasCredentials(p.ID) {
 		r.status, r.reason = notReady, notConfigured
 		return r
 	}
@@ -140,6 +144,19 @@ func checkProvider(ctx context.Context, c *catalog.Catalog, store *auth.Store, n
 		r.authType, r.secret = typeOAuth, access.Key
 	case access.Source != auth.None:
 		r.authType, r.secret = typeKey, access.Key
+	}
+	return r
+}
+
+// looked is what a look at a sign-in tells. A token that is over and that a
+// request would renew is set up, but is not given away.
+func (r checked) looked(o *auth.OAuth) checked {
+	switch over := o.Access.IsEmpty() || !o.Expires.After(time.Now()); {
+	case over && o.Refresh.IsEmpty():
+		r.status, r.authType, r.reason = notReady, "", notAvailable
+		r.why = fmt.Errorf("The token of provider %q expired and cannot be renewed: sign in again with pinch auth login %s", r.provider, r.provider)
+	case !over:
+		r.secret = o.Access
 	}
 	return r
 }
@@ -262,6 +279,10 @@ func printTargets(c *catalog.Catalog, a *authArgs) ([]string, error) {
 		}
 		return []string{p.ID}, nil
 	}
+	choice, err := c.Resolve(a.model, "")
+	if head, _, _ := strings.Cut(strings.TrimSpace(a.model), "/"); err == nil && strings.EqualFold(head, choice.Model.Provider) {
+		return []string{choice.Model.Provider}, nil // it is named with the model
+	}
 	var ids []string
 	for _, p := range c.Providers() {
 		if !c.HasCredentials(p.ID) {
@@ -271,10 +292,8 @@ func printTargets(c *catalog.Catalog, a *authArgs) ([]string, error) {
 			ids = append(ids, p.ID)
 		}
 	}
-	if ids == nil {
-		if _, err := c.Resolve(a.model, ""); err != nil {
-			return nil, err
-		}
+	if ids == nil && err != nil {
+		return nil, err
 	}
 	return ids, nil
 }

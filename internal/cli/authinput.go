@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,11 +34,20 @@ func (p *program) readHidden(ctx context.Context, prompt string) (string, error)
 	var line lineEditor
 	b := make([]byte, 4096)
 	for {
-		n, err := readWhenReady(ctx, p.in, b)
-		if err != nil {
-			return "", err
+		// What came behind the last line, in one piece with it, is read first: a
+		// Ctrl-C may be in it.
+		chunk := p.typedAhead
+		p.typedAhead = nil
+		if chunk == nil {
+			n, err := readWhenReady(ctx, p.in, b)
+			if err != nil {
+				return "", err
+			}
+			chunk = b[:n]
 		}
-		switch text, end := line.feed(b[:n]); end {
+		text, end := line.feed(chunk)
+		p.typedAhead = line.rest
+		switch end {
 		case lineDone:
 			return text, nil
 		case lineInterrupted:
@@ -61,6 +71,7 @@ const (
 // lineEditor makes a line of the bytes of a raw terminal.
 type lineEditor struct {
 	line   []byte
+	rest   []byte // what was fed behind the end of the line; nil for nothing
 	escape escapeState
 }
 
@@ -77,7 +88,7 @@ const (
 const maxLine = 1 << 20
 
 func (e *lineEditor) feed(b []byte) (string, lineEnd) {
-	for _, c := range b {
+	for i, c := range b {
 		switch e.escape {
 		case escaped:
 			e.escape = unescaped
@@ -95,6 +106,9 @@ func (e *lineEditor) feed(b []byte) (string, lineEnd) {
 		case '\r', '\n':
 			text := strings.ToValidUTF8(string(e.line), "")
 			clear(e.line)
+			if i+1 < len(b) {
+				e.rest = slices.Clone(b[i+1:])
+			}
 			return text, lineDone
 		case 0x03: // Ctrl-C
 			return "", lineInterrupted

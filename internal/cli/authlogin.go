@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode"
@@ -51,9 +52,9 @@ func authLogin(ctx context.Context, p *program, a *authArgs) error {
 	d, ok := defs.Lookup(provider.ID)
 	if !ok {
 		if len(provider.Env) == 0 && !isOwn(c, &provider) {
-			return fmt.Errorf("There is no sign-in for %s without a client that the provider has registered for you: describe yours in signin.json, or use another provider", provider.Name)
+			return fmt.Errorf("There is no sign-in for %s without a client that the provider has registered for you: describe yours in signin.json, or use a provider with API keys (docs/signin.md names some)", provider.Name)
 		}
-		fmt.Fprintf(p.out, "%s has no sign-in that any program may use, so an API key is asked for.\n", provider.Name)
+		fmt.Fprintf(p.out, "%s has no sign-in that any program may use, so an API key is asked for.\n", printable(provider.Name))
 		return p.loginWithKey(ctx, creds, &provider)
 	}
 	return p.loginWithIssuer(ctx, c, creds, d, a.noBrowser)
@@ -67,7 +68,11 @@ func isOwn(c *catalog.Catalog, p *catalog.Provider) bool {
 
 // askKey asks for an API key, which is not shown.
 func (p *program) askKey(ctx context.Context, provider *catalog.Provider) (string, error) {
-	return p.readHidden(ctx, "API key for "+provider.Name+" (not shown): ")
+	key, err := p.readHidden(ctx, "API key for "+printable(provider.Name)+" (not shown): ")
+	if errors.Is(err, io.EOF) {
+		err = errNoKey
+	}
+	return key, err
 }
 
 // loginWithKey asks for an API key and stores it.
@@ -83,12 +88,14 @@ func (p *program) loginWithKey(ctx context.Context, creds *credentials, provider
 	return p.storeLogin(ctx, creds, provider.ID, &auth.APIKey{Key: value}, "Saved API key for "+provider.Name)
 }
 
+var errNoKey = errors.New("No key was given; nothing is stored")
+
 // checkKey is a typed key without the blanks around it.
 func checkKey(key string) (string, error) {
 	key = strings.TrimSpace(key)
 	switch {
 	case key == "":
-		return "", errors.New("No key was given; nothing is stored")
+		return "", errNoKey
 	case strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
 		return "", errors.New("A key has no blanks in it; nothing is stored")
 	}
@@ -116,7 +123,7 @@ func (p *program) storeLogin(ctx context.Context, creds *credentials, provider s
 	if err := creds.store.Set(ctx, provider, c); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.out, "%s. It is stored in %s.\n", done, creds.store.Path())
+	_, err := fmt.Fprintf(p.out, "%s. It is stored in %s.\n", printable(done), creds.store.Path())
 	return err
 }
 
@@ -146,9 +153,9 @@ func (p *program) showStep(s signin.Step) {
 	switch s := s.(type) {
 	case signin.BrowserStep:
 		if s.Opened {
-			fmt.Fprintf(p.out, "Sign in on the page that your browser opens. If none does, open this address:\n\n  %s\n\n", s.URL)
+			fmt.Fprintf(p.out, "Sign in on the page that your browser opens. If none does, open this address:\n\n  %s\n\n", printable(s.URL))
 		} else {
-			fmt.Fprintf(p.out, "Open this address in a browser and sign in:\n\n  %s\n\n", s.URL)
+			fmt.Fprintf(p.out, "Open this address in a browser and sign in:\n\n  %s\n\n", printable(s.URL))
 		}
 		fmt.Fprintln(p.out, "When the browser runs on another machine, paste the address that it ends at, or the code that the page shows.")
 	case signin.DeviceStep:

@@ -100,6 +100,7 @@ func TestLogin(t *testing.T) {
 		{"wrong code", []string{"acme"}, func(a *atTerminal) { a.redirect(""); a.typed("bad\r") },
 			1, "the code was wrong, used before, or too old (invalid_grant)", ""},
 		{"Ctrl-C", []string{"acme"}, func(a *atTerminal) { a.redirect(""); a.typed("half\x03") }, 130, "", ""},
+		{"Ctrl-C right behind nonsense", []string{"acme"}, func(a *atTerminal) { a.redirect(""); a.typed("\r\rno code\r\x03") }, 130, "", ""},
 		{"interrupt", []string{"acme"}, func(a *atTerminal) { a.redirect(""); a.Process.Signal(syscall.SIGINT) }, 130, "", ""},
 		{"input closed", []string{"acme"}, func(a *atTerminal) {
 			address := a.redirect("code=good-secret-code")
@@ -113,6 +114,7 @@ func TestLogin(t *testing.T) {
 		{"key of a provider with a sign-in", []string{"acme", "--api-key"}, func(a *atTerminal) { a.await("API key for Acme"); a.typed(" sk-typed \n") },
 			0, "Saved API key for Acme", `"key": "sk-typed"`},
 		{"no key", []string{"openai", "--api-key"}, func(a *atTerminal) { a.await("API key"); a.typed("\r") }, 1, "No key was given", ""},
+		{"end of input at a key", []string{"openai", "--api-key"}, func(a *atTerminal) { a.await("API key"); a.typed("\x04") }, 1, "No key was given", ""},
 		{"key with a blank", []string{"openai", "--api-key"}, func(a *atTerminal) { a.await("API key"); a.typed("sk-typed x\r") }, 1, "no blanks", ""},
 		{"Ctrl-C at a key", []string{"openai"}, func(a *atTerminal) { a.await("API key"); a.typed("sk-typed\x03") }, 130, "", ""},
 		{"interrupt at a key", []string{"openai"}, func(a *atTerminal) {

@@ -37,6 +37,9 @@ func authStatus(ctx context.Context, p *program, a *authArgs) error {
 	if err := store.Problem(); err != nil {
 		return err
 	}
+	if err := store.Exposure(); err != nil {
+		p.warn("%s", sentence(err))
+	}
 	states := providerStates(ctx, c, store)
 	if a.json {
 		_, err := fmt.Fprintln(p.out, statesJSON(states))
@@ -100,7 +103,10 @@ func storedState(c *catalog.Catalog, id, name string, stored auth.Credential) pr
 		s.expires = stored.Expires
 		s.permanent = !stored.Expires.Before(auth.Permanent())
 		s.renews = !s.permanent && !stored.Refresh.IsEmpty()
-		if !s.permanent && !s.renews && !stored.Expires.After(time.Now()) {
+		switch {
+		case stored.Access.IsEmpty() && stored.Refresh.IsEmpty():
+			s.problem = "has no token; sign in again"
+		case !s.permanent && !s.renews && !stored.Expires.After(time.Now()):
 			s.problem = "expired; sign in again"
 		}
 	case *auth.UnknownCredential:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/pinch-agent/pinch/auth"
@@ -42,45 +43,41 @@ func (p *program) openCredentials() *credentials {
 			return signin.Refresher(c.definitions, signin.Options{Client: client})(ctx, provider, o)
 		},
 	})
+	p.stores.add(c.store)
 	return c
 }
 
-// use applies what the definition of a provider says about requests.
-func (c *credentials) use(provider string, a *catalog.Access) error {
-	if a.Source != auth.StoredOAuth {
-		return nil
+// openStores are the stores of credentials that a program writes. Safe for
+// concurrent use.
+type openStores struct {
+	mu   sync.Mutex
+	list []*auth.Store
+}
+
+func (o *openStores) add(s *auth.Store) {
+	if o == nil {
+		return
 	}
-	stored, err := c.store.Get(provider)
-	o, ok := stored.(*auth.OAuth)
-	if err != nil || !ok {
-		return err
-	}
-	// What the file says may be where the token has to go, so that without it the
-	// token goes nowhere.
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list = append(o.list, s)
+}
+
+// busy reports whether something of a store would be lost if the program ended.
+func (o *openStores) busy() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.list, (*auth.Store).Busy)
+}
+
+// use tells how a stored sign-in goes with a request. What signin.json says may be
+// where the token has to go, so that without it the token goes nowhere.
+func (c *credentials) use(provider string, o *auth.OAuth) (auth.Use, error) {
 	defs, err := c.definitions()
 	if err != nil {
-		return err
+		return auth.Use{}, err
 	}
-	current := *o
-	current.Access = a.Key
-	r := defs.Use(provider, &current)
-	if r.BaseURL != "" {
-		a.BaseURL = r.BaseURL
-	}
-	if r.Bearer {
-		headers := map[string]*string{}
-		for name, value := range a.Headers {
-			if http.CanonicalHeaderKey(name) != "Authorization" {
-				headers[name] = value
-			}
-		}
-		headers["Authorization"] = new("Bearer " + a.Key.Reveal())
-		headers["x-api-key"] = nil
-		headers["x-goog-api-key"] = nil
-		headers["api-key"] = nil
-		a.Headers = headers
-	}
-	return nil
+	return defs.Use(provider, o), nil
 }
 
 // issuerClient is the client for requests to issuers: through the person's proxy.

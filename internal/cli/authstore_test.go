@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pinch-agent/pinch/auth"
+	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/catalog"
 )
 
@@ -99,11 +99,15 @@ func TestUseOfSignIns(t *testing.T) {
 	files := map[string]string{
 		"auth.json": `{"acme": {"type": "oauth", "access": "a=1;ep=proxy.eu.acme.example", "refresh": "", "expires": 99999999999999},
 			"github-copilot": {"type": "oauth", "access": "tid=1", "refresh": "gh", "expires": 99999999999999, "enterpriseUrl": "corp.ghe.com"},
-			"groq": {"type": "oauth", "access": "x", "refresh": "", "expires": 99999999999999}}`,
-		"signin.json": `{"providers": {"acme": {"use": "bearer", "baseUrlFromToken": "ep"}}}`,
+			"groq": {"type": "oauth", "access": "x", "refresh": "", "expires": 99999999999999},
+			"mistral": {"type": "api_key", "key": "k"}}`,
+		"signin.json": `{"providers": {"acme": {"use": "bearer", "baseUrlFromToken": "ep"}, "mistral": {"use": "bearer", "baseUrl": "https://elsewhere.example"}}}`,
+		"models.json": `{"providers": {"acme": {"api": "openai-completions", "baseUrl": "https://of.the.catalogue", "headers": {"authorization": "Basic x", "X-Own": "kept"}, "models": [{"id": "m"}]}}}`,
 	}
-	p, _, _ := inHome(t, files)
-	creds := p.openCredentials()
+	access := func(provider string) (catalog.Access, error) {
+		p, _, _ := inHome(t, files)
+		return p.catalogFor(nil).Auth(t.Context(), &llm.Model{ID: "m", Provider: provider, BaseURL: "https://of.the.catalogue"})
+	}
 	for _, c := range []struct {
 		provider, key, url string
 		bearer             bool
@@ -111,35 +115,29 @@ func TestUseOfSignIns(t *testing.T) {
 		{"acme", "a=1;ep=proxy.eu.acme.example", "https://api.eu.acme.example", true},
 		{"github-copilot", "tid=1", "https://copilot-api.corp.ghe.com", false},
 		{"groq", "x", "https://of.the.catalogue", false},
+		{"mistral", "k", "https://of.the.catalogue", false}, // a key has no sign-in behind it
 	} {
-		a := catalog.Access{
-			Source: auth.StoredOAuth, Key: auth.NewSecret(c.key), BaseURL: "https://of.the.catalogue",
-			Headers: map[string]*string{"authorization": new("Basic x"), "X-Own": new("kept")},
-		}
-		if err := creds.use(c.provider, &a); err != nil {
+		a, err := access(c.provider)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if a.BaseURL != c.url || *a.Headers["X-Own"] != "kept" {
-			t.Errorf("%s: %s, %v", c.provider, a.BaseURL, a.Headers)
+		if a.BaseURL != c.url || a.Key.Reveal() != c.key {
+			t.Errorf("%s: %s", c.provider, a.BaseURL)
 		}
 		bearer := a.Headers["Authorization"]
-		if (bearer != nil) != c.bearer || c.bearer && *bearer != "Bearer "+c.key {
+		if (bearer != nil) != c.bearer || c.bearer && (*bearer != "Bearer "+c.key || *a.Headers["X-Own"] != "kept" || a.Headers["authorization"] != nil) {
 			t.Errorf("%s: %v", c.provider, a.Headers)
 		}
 		if key, taken := a.Headers["x-api-key"]; taken != c.bearer || key != nil {
 			t.Errorf("%s: %v", c.provider, a.Headers)
 		}
 	}
-	// A key has no sign-in behind it, and no file is read for it.
-	a := catalog.Access{Source: auth.Environment, BaseURL: "https://of.the.catalogue"}
-	if err := creds.use("acme", &a); err != nil || a.BaseURL != "https://of.the.catalogue" {
-		t.Error(a.BaseURL, err)
-	}
 	// A file that cannot be used may say where tokens go: they go nowhere.
 	files["signin.json"] = `{"providers": {"acme": {"baseUrl": 7}}}`
-	p, _, _ = inHome(t, files)
-	a = catalog.Access{Source: auth.StoredOAuth, Key: auth.NewSecret("x")}
-	if err := p.openCredentials().use("acme", &a); err == nil || !strings.Contains(err.Error(), "providers.acme.baseUrl") {
+	if _, err := access("acme"); err == nil || !strings.Contains(err.Error(), "providers.acme.baseUrl") {
 		t.Errorf("got %v", err)
+	}
+	if _, err := access("mistral"); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -39,8 +40,15 @@ func missing(instead string) commandFunc {
 	}
 }
 
+// asksHelp reports whether the words behind a command ask how it is used.
+func asksHelp(words []string) bool { return slices.ContainsFunc(words, isHelp) }
+
 func runImport(_ context.Context, p *program, words []string) error {
 	const usage = "Usage: pinch import pi [--link] [--from DIR]"
+	if asksHelp(words) {
+		_, err := fmt.Fprintln(p.out, usage)
+		return err
+	}
 	if len(words) == 0 || words[0] != "pi" {
 		return errors.New(usage)
 	}

@@ -27,6 +27,11 @@ func TestListModels(t *testing.T) {
 		}
 	}
 	var out strings.Builder
+	listModels(&out, []*llm.Model{{Provider: "a\x1b[2J", ID: "one\nfake  line\u202e\u2028\u009b"}}, "")
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "a\uFFFD[2J     one\uFFFDfake  line\uFFFD\uFFFD\uFFFD") {
+		t.Errorf("%q", got)
+	}
+	out.Reset()
 	listModels(&out, nil, "")
 	if !strings.HasPrefix(out.String(), "No models available.") {
 		t.Error(out.String())

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -29,6 +30,10 @@ type program struct {
 	home   string // "" for none
 
 	inTerminal, outTerminal, errTerminal bool
+
+	typedAhead []byte // at the terminal, behind the line read last
+
+	stores *openStores // nil where nobody asks
 }
 
 // Main runs pinch with the words behind its name and returns the exit status.
@@ -70,9 +75,12 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 
 // start runs body under signals and turns its error into words and a status.
 func start(body func(ctx context.Context, p *program) error) int {
-	ctx, signals := watchSignals()
+	p := &program{in: os.Stdin, out: os.Stdout, errs: os.Stderr, getenv: os.Getenv, stores: &openStores{}}
+	ctx, signals := watchSignals(p.stores.busy)
 	defer signals.stop()
-	p := &program{in: os.Stdin, out: os.Stdout, errs: os.Stderr, getenv: os.Getenv}
+	// The HTTP client logs what servers send behind an answer, which may be
+	// anything. What matters of it comes back as an error.
+	log.SetOutput(io.Discard)
 	p.inTerminal, p.outTerminal, p.errTerminal = isTerminal(os.Stdin), isTerminal(os.Stdout), isTerminal(os.Stderr)
 	var err error
 	if p.cwd, err = os.Getwd(); err != nil {

@@ -32,7 +32,11 @@ var options = [...]option{
 	{long: "--models", takes: value, set: func(a *Args, v *string) { a.Models = splitList(*v) }},
 	{long: "--thinking", takes: value, set: setThinking},
 	{long: "--api-key", takes: value, set: func(a *Args, v *string) { a.APIKey = *v }},
-	{long: "--record", takes: value, set: func(a *Args, v *string) { a.Record = *v }},
+	{long: "--record", takes: value, set: func(a *Args, v *string) {
+		if a.Record = *v; a.Record == "" {
+			a.errorf("--record requires the name of a file")
+		}
+	}},
 
 	{long: "--tools", short: "-t", takes: value, set: setTools},
 	{long: "--exclude-tools", short: "-xt", takes: value, set: func(a *Args, v *string) { a.ExcludeTools = splitList(*v) }},

@@ -43,7 +43,7 @@ func (p *program) openSession(ctx context.Context, a *Args, r *jsonl.Repository)
 	if info, err := os.Stat(s.CWD()); err != nil || !info.IsDir() {
 		s.Close()
 		fmt.Fprintf(p.errs, "Stored session working directory does not exist: %s\nSession file: %s\nCurrent working directory: %s\n",
-			s.CWD(), s.File(), p.cwd)
+			printable(s.CWD()), printable(s.File()), printable(p.cwd))
 		return nil, "", exitError(1)
 	}
 	return s, s.CWD(), nil
@@ -70,7 +70,7 @@ func (p *program) chooseSession(ctx context.Context, a *Args, r *jsonl.Repositor
 			return nil, err
 		}
 		if m.Foreign {
-			if !p.confirm(ctx, "Session found in different project: "+m.CWD+". Fork it into the current directory? [y/N] ") {
+			if !p.confirm(ctx, "Session found in different project: "+printable(m.CWD)+". Fork it into the current directory? [y/N] ") {
 				return nil, fmt.Errorf("Session '%s' belongs to %s: run pinch there, or copy it with --fork %s", *a.Session, m.CWD, m.ID)
 			}
 			return r.ForkFrom(m.Path, fresh)

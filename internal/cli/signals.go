@@ -2,16 +2,20 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/pinch-agent/pinch/auth"
 )
 
 // signals ends a run at the first interrupt and the program at the second.
 type signals struct {
 	received atomic.Int32 // exit status of the first signal
+	unsaved  func() bool  // whether a sign-in would be lost now
 	ch       chan os.Signal
 	pipe     chan os.Signal
 	cancel   context.CancelFunc
@@ -22,18 +26,27 @@ type signals struct {
 // device that does not answer.
 const patience = 3 * time.Second
 
+// renewalPatience is how long a sign-in that is being renewed is waited for,
+// whatever a person does: most issuers honour a refresh token once, so that the
+// outcome has to get into the file.
+const renewalPatience = auth.RefreshTimeout + patience
+
 // watchSignals returns a context that ends with the first signal.
 //
 // SIGPIPE is caught so that a closed output is an error of a write, after which
 // running commands are ended and the session is whole, and not the program's
 // sudden death. Commands that tools start do not inherit that.
-func watchSignals() (context.Context, *signals) {
+//
+// While unsaved says so neither signal ends the program.
+func watchSignals(unsaved func() bool) (context.Context, *signals) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &signals{
 		ch:     make(chan os.Signal, 2),
 		pipe:   make(chan os.Signal, 1),
 		cancel: cancel,
 		done:   make(chan struct{}),
+
+		unsaved: unsaved,
 	}
 	signal.Notify(s.ch, endSignals()...)
 	notifyPipe(s.pipe)
@@ -46,16 +59,29 @@ func watchSignals() (context.Context, *signals) {
 					status = 128 + int32(n)
 				}
 				if !s.received.CompareAndSwap(0, status) {
-					os.Exit(int(status))
+					if s.unsaved() {
+						fmt.Fprintln(os.Stderr, "A sign-in is being renewed and would be lost; pinch ends when it is stored.")
+					}
+					go s.exit()
+					continue
 				}
 				cancel()
-				time.AfterFunc(patience, func() { os.Exit(int(status)) })
+				time.AfterFunc(patience, s.exit)
 			case <-s.done:
 				return
 			}
 		}
 	}()
 	return ctx, s
+}
+
+// exit ends the program when no sign-in is lost by it, with the status of the first
+// signal.
+func (s *signals) exit() {
+	for end := time.Now().Add(renewalPatience); s.unsaved() && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	os.Exit(s.status())
 }
 
 // status is the exit status of the signal that ended the run, 0 for none.

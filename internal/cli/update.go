@@ -18,6 +18,10 @@ const updateUsage = "Usage: pinch update --models [PROVIDER...] [--url URL] [--f
 // runUpdate fetches lists of models. The peer's other updates are refused as
 // before.
 func runUpdate(ctx context.Context, p *program, words []string) error {
+	if asksHelp(words) {
+		_, err := fmt.Fprintln(p.out, updateUsage)
+		return err
+	}
 	if !slices.Contains(words, "--models") {
 		return missing("Name skills, prompt templates and themes in settings.json, or put them into the agent folder; pinch update --models fetches lists of models")(ctx, p, words)
 	}
@@ -27,7 +31,7 @@ func runUpdate(ctx context.Context, p *program, words []string) error {
 		case word == "--models":
 		case word == "--force":
 			o.Force = true
-		case word == "--url" && i+1 < len(words):
+		case word == "--url" && i+1 < len(words) && words[i+1] != "":
 			i++
 			o.URL = words[i]
 		case strings.HasPrefix(word, "-"):
@@ -58,11 +62,11 @@ func runUpdate(ctx context.Context, p *program, words []string) error {
 	for _, r := range results {
 		switch r.Outcome {
 		case catalog.RefreshUpdated:
-			_, _ = fmt.Fprintf(p.out, "%s: took over the list (models: %d)\n", r.Provider, r.Models)
+			_, _ = fmt.Fprintf(p.out, "%s: took over the list (models: %d)\n", printable(r.Provider), r.Models)
 		case catalog.RefreshUnchanged:
-			_, _ = fmt.Fprintf(p.out, "%s: nothing new\n", r.Provider)
+			_, _ = fmt.Fprintf(p.out, "%s: nothing new\n", printable(r.Provider))
 		case catalog.RefreshRecent:
-			_, _ = fmt.Fprintf(p.out, "%s: fetched less than four hours ago; --force fetches it again\n", r.Provider)
+			_, _ = fmt.Fprintf(p.out, "%s: fetched less than four hours ago; --force fetches it again\n", printable(r.Provider))
 		case catalog.RefreshFailed:
 			failed = true
 			_, _ = fmt.Fprintln(p.errs, "Error: "+sentence(r.Err))

@@ -26,8 +26,8 @@ func scenarioCompletions() *scenarioDialect {
 		ids:       []string{"functions.read_file:0", "functions.list_files:1"},
 		signature: signature, marks: []string{signature, "reasoning_details"},
 		levels:    map[llm.ThinkingLevel]string{"": "none", llm.LevelLow: "low", llm.LevelHigh: "high"},
-		mediaType: "text/event-stream", encode: scenarioSSE("\n"), events: completionsEvents,
-		hidden: isDone, read: readChat, check: checkCompletions, keepAlive: []byte(": OPENROUTER PROCESSING\n\n"),
+		mediaType: "text/event-stream", encode: scenarioSSE("\n"), events: scenarioCompletionsEvents,
+		hidden: scenarioIsDone, read: scenarioReadChat, check: checkCompletions, keepAlive: []byte(": OPENROUTER PROCESSING\n\n"),
 		overflow: []scenarioFailure{
 			failure(400, "This endpoint's maximum context length is 262144 tokens. However, you requested about 300000 tokens (299000 of text input, 1000 in the output)."),
 			{status: 400, body: `{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, says: "context_length_exceeded"},
@@ -53,39 +53,39 @@ func scenarioCompletions() *scenarioDialect {
 	}
 }
 
-func isDone(ev scenarioEvent) bool { return ev.data == "[DONE]" }
+func scenarioIsDone(ev scenarioEvent) bool { return ev.data == "[DONE]" }
 
-// chatChunks makes the events of chat completions from what their choices hold.
-type chatChunks struct {
+// scenarioChunks makes the events of chat completions from what their choices hold.
+type scenarioChunks struct {
 	head string // members in front of the choices
 	out  []scenarioEvent
 }
 
-func (c *chatChunks) delta(delta string) { c.choice(delta, "null", "") }
+func (c *scenarioChunks) delta(delta string) { c.choice(delta, "null", "") }
 
 // choice adds a chunk; more are members behind the choices.
-func (c *chatChunks) choice(delta, finish, more string) {
+func (c *scenarioChunks) choice(delta, finish, more string) {
 	c.out = append(c.out, scenarioEvent{data: `{` + c.head + `,"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]` + more + `}`})
 }
 
-func completionsEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
-	c := chatChunks{head: fmt.Sprintf(`"id":"gen-scenario","object":"chat.completion.chunk","created":1750000000,"model":%q`, d.model.ID)}
+func scenarioCompletionsEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
+	c := scenarioChunks{head: fmt.Sprintf(`"id":"gen-scenario","object":"chat.completion.chunk","created":1750000000,"model":%q`, d.model.ID)}
 	c.delta(`{"role":"assistant","content":""}`)
 	if a.thinking != "" {
 		h := scenarioHalves(a.thinking)
-		c.delta(`{"reasoning":` + quoted(h[0]) + `,"reasoning_details":[{"type":"reasoning.text","text":` + quoted(h[0]) + `,"format":"anthropic-claude-v1","index":0}]}`)
-		c.delta(`{"reasoning":` + quoted(h[1]) + `,"reasoning_details":[{"type":"reasoning.text","text":` + quoted(h[1]) + `,"format":"anthropic-claude-v1","index":0}]}`)
-		c.delta(`{"reasoning_details":[{"type":"reasoning.text","signature":` + quoted(d.signature) + `,"text":"","format":"anthropic-claude-v1","index":0}]}`)
+		c.delta(`{"reasoning":` + scenarioQuote(h[0]) + `,"reasoning_details":[{"type":"reasoning.text","text":` + scenarioQuote(h[0]) + `,"format":"anthropic-claude-v1","index":0}]}`)
+		c.delta(`{"reasoning":` + scenarioQuote(h[1]) + `,"reasoning_details":[{"type":"reasoning.text","text":` + scenarioQuote(h[1]) + `,"format":"anthropic-claude-v1","index":0}]}`)
+		c.delta(`{"reasoning_details":[{"type":"reasoning.text","signature":` + scenarioQuote(d.signature) + `,"text":"","format":"anthropic-claude-v1","index":0}]}`)
 	}
 	for _, piece := range a.text {
-		c.delta(`{"content":` + quoted(piece) + `}`)
+		c.delta(`{"content":` + scenarioQuote(piece) + `}`)
 	}
 	for i, call := range a.calls {
 		c.delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]}`, i, call.id, call.name))
 	}
 	for half := range 2 { // the calls come side by side
 		for i, call := range a.calls {
-			c.delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quoted(scenarioHalves(call.args)[half])))
+			c.delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, scenarioQuote(scenarioHalves(call.args)[half])))
 		}
 	}
 	finish := map[llm.StopReason]string{llm.StopStop: `"stop"`, llm.StopLength: `"length"`, llm.StopToolUse: `"tool_calls"`}[a.stop]
@@ -96,8 +96,8 @@ func completionsEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 		c.head, prompt, u.output, prompt+u.output, u.cached, u.stored, u.reasoning)}, scenarioEvent{data: "[DONE]"})
 }
 
-// readChat reads the messages of chat completions and of Mistral.
-func readChat(body map[string]any) (s scenarioSent) {
+// scenarioReadChat reads the messages of chat completions and of Mistral.
+func scenarioReadChat(body map[string]any) (s scenarioSent) {
 	var system []string
 	parts := func(kind string, content any) {
 		if text, ok := content.(string); ok {
@@ -106,9 +106,9 @@ func readChat(body map[string]any) (s scenarioSent) {
 		for _, p := range asObjects(content) {
 			switch p["type"] {
 			case "text":
-				s.items = append(s.items, scenarioItem{kind: kind, text: str(p["text"])})
+				s.items = append(s.items, scenarioItem{kind: kind, text: scenarioString(p["text"])})
 			case "thinking":
-				s.items = append(s.items, scenarioItem{kind: "thinking", text: joined(p["thinking"])})
+				s.items = append(s.items, scenarioItem{kind: "thinking", text: scenarioJoin(p["thinking"])})
 			}
 		}
 	}
@@ -119,36 +119,36 @@ func readChat(body map[string]any) (s scenarioSent) {
 				if o, ok := url.(map[string]any); ok {
 					url = o["url"]
 				}
-				s.items = append(s.items, scenarioItem{kind: "image", text: dataOf(url)})
+				s.items = append(s.items, scenarioItem{kind: "image", text: scenarioData(url)})
 			}
 		}
 	}
 	for _, m := range asObjects(body["messages"]) {
 		switch m["role"] {
 		case "system", "developer":
-			system = append(system, joined(m["content"]))
+			system = append(system, scenarioJoin(m["content"]))
 		case "user":
 			parts("user", m["content"])
 			pictures(m["content"])
 		case "assistant":
 			for _, detail := range asObjects(m["reasoning_details"]) {
-				s.items = append(s.items, scenarioItem{kind: "thinking", text: str(detail["text"]), signature: str(detail["signature"])})
+				s.items = append(s.items, scenarioItem{kind: "thinking", text: scenarioString(detail["text"]), signature: scenarioString(detail["signature"])})
 			}
 			parts("text", m["content"])
 			for _, c := range asObjects(m["tool_calls"]) {
-				s.items = append(s.items, scenarioItem{kind: "call", id: str(c["id"]), name: str(at(c, "function", "name")), args: canonical(str(at(c, "function", "arguments")))})
+				s.items = append(s.items, scenarioItem{kind: "call", id: scenarioString(c["id"]), name: scenarioString(scenarioAt(c, "function", "name")), args: scenarioCanonical(scenarioString(scenarioAt(c, "function", "arguments")))})
 			}
 		case "tool":
-			s.items = append(s.items, scenarioItem{kind: "result", id: str(m["tool_call_id"]), text: joined(m["content"])})
+			s.items = append(s.items, scenarioItem{kind: "result", id: scenarioString(m["tool_call_id"]), text: scenarioJoin(m["content"])})
 			pictures(m["content"])
 		}
 	}
 	s.system = strings.Join(system, "\n")
 	for _, t := range asObjects(body["tools"]) {
-		s.tools = append(s.tools, scenarioTool{str(at(t, "function", "name")), str(at(t, "function", "description")), at(t, "function", "parameters")})
+		s.tools = append(s.tools, scenarioTool{scenarioString(scenarioAt(t, "function", "name")), scenarioString(scenarioAt(t, "function", "description")), scenarioAt(t, "function", "parameters")})
 	}
-	if s.level = str(at(body, "reasoning", "effort")); s.level == "" {
-		s.level = str(body["reasoning_effort"])
+	if s.level = scenarioString(scenarioAt(body, "reasoning", "effort")); s.level == "" {
+		s.level = scenarioString(body["reasoning_effort"])
 	}
 	return s
 }
@@ -168,8 +168,8 @@ func scenarioMistral() *scenarioDialect {
 		path: "/v1/chat/completions", key: "mistral-scenario-key",
 		ids:       []string{"aB3dE6gH9", "zY8xW7vU6"},
 		levels:    map[llm.ThinkingLevel]string{"": "none", llm.LevelLow: "high", llm.LevelHigh: "high"},
-		mediaType: "text/event-stream", encode: scenarioSSE("\n"), events: mistralEvents,
-		hidden: isDone, read: readChat, check: checkMistral, keepAlive: []byte(": ping\n\n"),
+		mediaType: "text/event-stream", encode: scenarioSSE("\n"), events: scenarioMistralEvents,
+		hidden: scenarioIsDone, read: scenarioReadChat, check: checkMistral, keepAlive: []byte(": ping\n\n"),
 		overflow: []scenarioFailure{
 			{status: 400, body: `{"object":"error","message":"Prompt contains 910000 tokens and 0 draft tokens, too large for model with 128000 maximum context length","type":"invalid_request_prompt","param":null,"code":"3051"}`, says: "too large for model with 128000 maximum context length"},
 			{status: 413, says: "Mistral API error (413): Request Entity Too Large"},
@@ -196,21 +196,21 @@ func scenarioMistral() *scenarioDialect {
 	}
 }
 
-func mistralEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
-	c := chatChunks{head: fmt.Sprintf(`"id":"cmpl-scenario","object":"chat.completion.chunk","created":1750000000,"model":%q`, d.model.ID)}
+func scenarioMistralEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
+	c := scenarioChunks{head: fmt.Sprintf(`"id":"cmpl-scenario","object":"chat.completion.chunk","created":1750000000,"model":%q`, d.model.ID)}
 	c.delta(`{"role":"assistant","content":""}`)
 	if a.thinking != "" {
 		for _, h := range scenarioHalves(a.thinking) {
-			c.delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":` + quoted(h) + `}]}]}`)
+			c.delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":` + scenarioQuote(h) + `}]}]}`)
 		}
 	}
 	for _, piece := range a.text {
-		c.delta(`{"content":` + quoted(piece) + `}`)
+		c.delta(`{"content":` + scenarioQuote(piece) + `}`)
 	}
 	for i, call := range a.calls {
 		h := scenarioHalves(call.args)
-		c.delta(fmt.Sprintf(`{"tool_calls":[{"id":%q,"function":{"name":%q,"arguments":%s},"index":%d}]}`, call.id, call.name, quoted(h[0]), i))
-		c.delta(fmt.Sprintf(`{"tool_calls":[{"id":"null","function":{"name":"","arguments":%s},"index":%d}]}`, quoted(h[1]), i))
+		c.delta(fmt.Sprintf(`{"tool_calls":[{"id":%q,"function":{"name":%q,"arguments":%s},"index":%d}]}`, call.id, call.name, scenarioQuote(h[0]), i))
+		c.delta(fmt.Sprintf(`{"tool_calls":[{"id":"null","function":{"name":"","arguments":%s},"index":%d}]}`, scenarioQuote(h[1]), i))
 	}
 	finish := map[llm.StopReason]string{llm.StopStop: `"stop"`, llm.StopLength: `"length"`, llm.StopToolUse: `"tool_calls"`}[a.stop]
 	u := a.usage

@@ -29,8 +29,8 @@ func scenarioAnthropic() *scenarioDialect {
 		ids:       []string{"toolu_01A09q90qw90lq917835lq91", "toolu_01B09q90qw90lq917835lq92"},
 		signature: signature, marks: []string{signature},
 		levels:    map[llm.ThinkingLevel]string{"": "disabled", llm.LevelLow: "2048", llm.LevelHigh: "16384"},
-		mediaType: "text/event-stream", encode: scenarioSSE("\n"), events: anthropicEvents,
-		read: readAnthropic, check: checkAnthropic, keepAlive: []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n: still here\n\n"),
+		mediaType: "text/event-stream", encode: scenarioSSE("\n"), events: scenarioAnthropicEvents,
+		read: scenarioReadAnthropic, check: checkAnthropic, keepAlive: []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n: still here\n\n"),
 		overflow: []scenarioFailure{
 			failure(400, "invalid_request_error", "prompt is too long: 211000 tokens > 200000 maximum"),
 			failure(413, "request_too_large", "Request exceeds the maximum size"),
@@ -79,7 +79,7 @@ func scenarioHalves(s string) [2]string {
 	return [2]string{string(r[:len(r)/2]), string(r[len(r)/2:])}
 }
 
-func anthropicEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
+func scenarioAnthropicEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 	var out []scenarioEvent
 	say := func(name, format string, args ...any) {
 		out = append(out, scenarioEvent{name, fmt.Sprintf(`{"type":%q,`+format+`}`, append([]any{name}, args...)...)})
@@ -97,20 +97,20 @@ func anthropicEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 		d.model.ID, a.usage.input, a.usage.cached, a.usage.stored)
 	if a.thinking != "" {
 		h := scenarioHalves(a.thinking)
-		block(`{"type":"thinking","thinking":"","signature":""}`, `{"type":"thinking_delta","thinking":`+quoted(h[0])+`}`,
-			`{"type":"thinking_delta","thinking":`+quoted(h[1])+`}`, `{"type":"signature_delta","signature":`+quoted(d.signature)+`}`)
+		block(`{"type":"thinking","thinking":"","signature":""}`, `{"type":"thinking_delta","thinking":`+scenarioQuote(h[0])+`}`,
+			`{"type":"thinking_delta","thinking":`+scenarioQuote(h[1])+`}`, `{"type":"signature_delta","signature":`+scenarioQuote(d.signature)+`}`)
 	}
 	if len(a.text) > 0 {
 		var deltas []string
 		for _, piece := range a.text {
-			deltas = append(deltas, `{"type":"text_delta","text":`+quoted(piece)+`}`)
+			deltas = append(deltas, `{"type":"text_delta","text":`+scenarioQuote(piece)+`}`)
 		}
 		block(`{"type":"text","text":""}`, deltas...)
 	}
 	for _, c := range a.calls {
 		h := scenarioHalves(c.args)
 		block(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.id, c.name), `{"type":"input_json_delta","partial_json":""}`,
-			`{"type":"input_json_delta","partial_json":`+quoted(h[0])+`}`, `{"type":"input_json_delta","partial_json":`+quoted(h[1])+`}`)
+			`{"type":"input_json_delta","partial_json":`+scenarioQuote(h[0])+`}`, `{"type":"input_json_delta","partial_json":`+scenarioQuote(h[1])+`}`)
 	}
 	stop := map[llm.StopReason]string{llm.StopStop: "end_turn", llm.StopLength: "max_tokens", llm.StopToolUse: "tool_use"}[a.stop]
 	say("message_delta", `"delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d,"output_tokens_details":{"thinking_tokens":%d}}`,
@@ -119,42 +119,42 @@ func anthropicEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 	return out
 }
 
-func readAnthropic(body map[string]any) (s scenarioSent) {
+func scenarioReadAnthropic(body map[string]any) (s scenarioSent) {
 	var system []string
 	for _, b := range asObjects(body["system"]) {
-		system = append(system, str(b["text"]))
+		system = append(system, scenarioString(b["text"]))
 	}
 	s.system = strings.Join(system, "\n")
 	for _, m := range asObjects(body["messages"]) {
-		textKind := map[string]string{"user": "user", "assistant": "text"}[str(m["role"])]
+		textKind := map[string]string{"user": "user", "assistant": "text"}[scenarioString(m["role"])]
 		if text, ok := m["content"].(string); ok {
 			s.items = append(s.items, scenarioItem{kind: textKind, text: text})
 		}
 		for _, b := range asObjects(m["content"]) {
 			switch b["type"] {
 			case "text":
-				s.items = append(s.items, scenarioItem{kind: textKind, text: str(b["text"])})
+				s.items = append(s.items, scenarioItem{kind: textKind, text: scenarioString(b["text"])})
 			case "thinking":
-				s.items = append(s.items, scenarioItem{kind: "thinking", text: str(b["thinking"]), signature: str(b["signature"])})
+				s.items = append(s.items, scenarioItem{kind: "thinking", text: scenarioString(b["thinking"]), signature: scenarioString(b["signature"])})
 			case "image":
-				s.items = append(s.items, scenarioItem{kind: "image", text: str(at(b, "source", "data"))})
+				s.items = append(s.items, scenarioItem{kind: "image", text: scenarioString(scenarioAt(b, "source", "data"))})
 			case "tool_use":
-				s.items = append(s.items, scenarioItem{kind: "call", id: str(b["id"]), name: str(b["name"]), args: encoded(b["input"])})
+				s.items = append(s.items, scenarioItem{kind: "call", id: scenarioString(b["id"]), name: scenarioString(b["name"]), args: scenarioJSON(b["input"])})
 			case "tool_result":
-				s.items = append(s.items, scenarioItem{kind: "result", id: str(b["tool_use_id"]), text: joined(b["content"])})
+				s.items = append(s.items, scenarioItem{kind: "result", id: scenarioString(b["tool_use_id"]), text: scenarioJoin(b["content"])})
 				for _, part := range asObjects(b["content"]) {
 					if part["type"] == "image" {
-						s.items = append(s.items, scenarioItem{kind: "image", text: str(at(part, "source", "data"))})
+						s.items = append(s.items, scenarioItem{kind: "image", text: scenarioString(scenarioAt(part, "source", "data"))})
 					}
 				}
 			}
 		}
 	}
 	for _, t := range asObjects(body["tools"]) {
-		s.tools = append(s.tools, scenarioTool{str(t["name"]), str(t["description"]), t["input_schema"]})
+		s.tools = append(s.tools, scenarioTool{scenarioString(t["name"]), scenarioString(t["description"]), t["input_schema"]})
 	}
-	if s.level = str(at(body, "thinking", "type")); s.level == "enabled" {
-		s.level = encoded(at(body, "thinking", "budget_tokens"))
+	if s.level = scenarioString(scenarioAt(body, "thinking", "type")); s.level == "enabled" {
+		s.level = scenarioJSON(scenarioAt(body, "thinking", "budget_tokens"))
 	}
 	return s
 }
@@ -178,7 +178,7 @@ func scenarioBedrock() *scenarioDialect {
 		ids:       []string{"tooluse_kZJMlvQmRJ6eAyJE5GIl7Q", "tooluse_yRJMlvQmRJ6eAyJE5GIl8R"},
 		signature: signature, marks: []string{signature},
 		levels:    map[llm.ThinkingLevel]string{"": "", llm.LevelLow: "2048", llm.LevelHigh: "16384"},
-		mediaType: "application/vnd.amazon.eventstream", encode: awsFrame, events: bedrockEvents, read: readBedrock, check: checkBedrock,
+		mediaType: "application/vnd.amazon.eventstream", encode: scenarioFrame, events: scenarioBedrockEvents, read: scenarioReadBedrock, check: checkBedrock,
 		shown: func(ev scenarioEvent) string { return `{"` + ev.name + `":` + ev.data + `}` },
 		overflow: []scenarioFailure{
 			failure(400, "ValidationException", "Input is too long for requested model.", "Validation error"),
@@ -207,7 +207,7 @@ func scenarioBedrock() *scenarioDialect {
 	}
 }
 
-func bedrockEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
+func scenarioBedrockEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 	out := []scenarioEvent{{"messageStart", `{"role":"assistant"}`}}
 	n := 0
 	block := func(deltas ...string) {
@@ -219,19 +219,19 @@ func bedrockEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 	}
 	if a.thinking != "" {
 		h := scenarioHalves(a.thinking)
-		block(`{"reasoningContent":{"text":`+quoted(h[0])+`}}`, `{"reasoningContent":{"text":`+quoted(h[1])+`}}`, `{"reasoningContent":{"signature":`+quoted(d.signature)+`}}`)
+		block(`{"reasoningContent":{"text":`+scenarioQuote(h[0])+`}}`, `{"reasoningContent":{"text":`+scenarioQuote(h[1])+`}}`, `{"reasoningContent":{"signature":`+scenarioQuote(d.signature)+`}}`)
 	}
 	if len(a.text) > 0 {
 		var deltas []string
 		for _, piece := range a.text {
-			deltas = append(deltas, `{"text":`+quoted(piece)+`}`)
+			deltas = append(deltas, `{"text":`+scenarioQuote(piece)+`}`)
 		}
 		block(deltas...)
 	}
 	for _, c := range a.calls {
 		h := scenarioHalves(c.args)
 		out = append(out, scenarioEvent{"contentBlockStart", fmt.Sprintf(`{"contentBlockIndex":%d,"start":{"toolUse":{"toolUseId":%q,"name":%q}}}`, n, c.id, c.name)})
-		block(`{"toolUse":{"input":`+quoted(h[0])+`}}`, `{"toolUse":{"input":`+quoted(h[1])+`}}`)
+		block(`{"toolUse":{"input":`+scenarioQuote(h[0])+`}}`, `{"toolUse":{"input":`+scenarioQuote(h[1])+`}}`)
 	}
 	stop := map[llm.StopReason]string{llm.StopStop: "end_turn", llm.StopLength: "max_tokens", llm.StopToolUse: "tool_use"}[a.stop]
 	u := a.usage
@@ -240,9 +240,9 @@ func bedrockEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 			u.input, u.output, u.cached, u.stored, u.input+u.output+u.cached+u.stored)})
 }
 
-// awsFrame encodes an event of an AWS event stream. A name that begins with an
+// scenarioFrame encodes an event of an AWS event stream. A name that begins with an
 // exclamation mark is that of an exception.
-func awsFrame(ev scenarioEvent) []byte {
+func scenarioFrame(ev scenarioEvent) []byte {
 	headers := []string{":message-type", "event", ":event-type", ev.name, ":content-type", "application/json"}
 	if typ, ok := strings.CutPrefix(ev.name, "!"); ok {
 		headers = []string{":message-type", "exception", ":exception-type", typ, ":content-type", "application/json"}
@@ -260,45 +260,45 @@ func awsFrame(ev scenarioEvent) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-func readBedrock(body map[string]any) (s scenarioSent) {
+func scenarioReadBedrock(body map[string]any) (s scenarioSent) {
 	var system []string
 	for _, b := range asObjects(body["system"]) {
-		if text := str(b["text"]); text != "" {
+		if text := scenarioString(b["text"]); text != "" {
 			system = append(system, text)
 		}
 	}
 	s.system = strings.Join(system, "\n")
 	picture := func(b map[string]any) {
-		if data := str(at(b, "image", "source", "bytes")); data != "" {
+		if data := scenarioString(scenarioAt(b, "image", "source", "bytes")); data != "" {
 			s.items = append(s.items, scenarioItem{kind: "image", text: data})
 		}
 	}
 	for _, m := range asObjects(body["messages"]) {
-		textKind := map[string]string{"user": "user", "assistant": "text"}[str(m["role"])]
+		textKind := map[string]string{"user": "user", "assistant": "text"}[scenarioString(m["role"])]
 		for _, b := range asObjects(m["content"]) {
 			if text, ok := b["text"].(string); ok {
 				s.items = append(s.items, scenarioItem{kind: textKind, text: text})
 			}
-			if t, ok := at(b, "reasoningContent", "reasoningText").(map[string]any); ok {
-				s.items = append(s.items, scenarioItem{kind: "thinking", text: str(t["text"]), signature: str(t["signature"])})
+			if t, ok := scenarioAt(b, "reasoningContent", "reasoningText").(map[string]any); ok {
+				s.items = append(s.items, scenarioItem{kind: "thinking", text: scenarioString(t["text"]), signature: scenarioString(t["signature"])})
 			}
 			picture(b)
 			if use, ok := b["toolUse"].(map[string]any); ok {
-				s.items = append(s.items, scenarioItem{kind: "call", id: str(use["toolUseId"]), name: str(use["name"]), args: encoded(use["input"])})
+				s.items = append(s.items, scenarioItem{kind: "call", id: scenarioString(use["toolUseId"]), name: scenarioString(use["name"]), args: scenarioJSON(use["input"])})
 			}
 			if result, ok := b["toolResult"].(map[string]any); ok {
-				s.items = append(s.items, scenarioItem{kind: "result", id: str(result["toolUseId"]), text: joined(result["content"])})
+				s.items = append(s.items, scenarioItem{kind: "result", id: scenarioString(result["toolUseId"]), text: scenarioJoin(result["content"])})
 				for _, part := range asObjects(result["content"]) {
 					picture(part)
 				}
 			}
 		}
 	}
-	for _, t := range asObjects(at(body, "toolConfig", "tools")) {
-		s.tools = append(s.tools, scenarioTool{str(at(t, "toolSpec", "name")), str(at(t, "toolSpec", "description")), at(t, "toolSpec", "inputSchema", "json")})
+	for _, t := range asObjects(scenarioAt(body, "toolConfig", "tools")) {
+		s.tools = append(s.tools, scenarioTool{scenarioString(scenarioAt(t, "toolSpec", "name")), scenarioString(scenarioAt(t, "toolSpec", "description")), scenarioAt(t, "toolSpec", "inputSchema", "json")})
 	}
-	if budget := at(body, "additionalModelRequestFields", "thinking", "budget_tokens"); budget != nil {
-		s.level = encoded(budget)
+	if budget := scenarioAt(body, "additionalModelRequestFields", "thinking", "budget_tokens"); budget != nil {
+		s.level = scenarioJSON(budget)
 	}
 	return s
 }

@@ -10,8 +10,8 @@ import (
 // The dialects of Gemini: google-generative-ai with a model that names its calls
 // by ids, google-vertex with one that does not.
 
-// googleDialect is what both have in common.
-func googleDialect(api, provider, model, tag string, ids bool) *scenarioDialect {
+// scenarioGemini is what both have in common.
+func scenarioGemini(api, provider, model, tag string, ids bool) *scenarioDialect {
 	signature, callSignature := scenarioBase64(tag+" of thought "), scenarioBase64(tag+" of a call ")
 	failure := func(status int, word, message string) scenarioFailure {
 		body := fmt.Sprintf(`{"error":{"code":%d,"message":"%s","status":"%s"}}`, status, message, word)
@@ -26,8 +26,10 @@ func googleDialect(api, provider, model, tag string, ids bool) *scenarioDialect 
 		key:       "AIzaSyScenario-key-of-" + tag,
 		signature: signature, marks: []string{signature, callSignature},
 		mediaType: "text/event-stream", encode: scenarioSSE("\r\n"),
-		events: func(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent { return googleEvents(d, a, callSignature) },
-		read:   readGoogle, check: checkGoogle(ids), keepAlive: []byte(": ping\r\n\r\n"),
+		events: func(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
+			return scenarioGoogleEvents(d, a, callSignature)
+		},
+		read: scenarioReadGoogle, check: checkGoogle(ids), keepAlive: []byte(": ping\r\n\r\n"),
 		overflow: []scenarioFailure{failure(400, "INVALID_ARGUMENT", "The input token count (1191265) exceeds the maximum number of tokens allowed (1048575).")},
 		failures: map[string]scenarioFailure{
 			"key":        failure(401, "UNAUTHENTICATED", "API key not valid. Please pass a valid API key."),
@@ -50,8 +52,7 @@ func googleDialect(api, provider, model, tag string, ids bool) *scenarioDialect 
 }
 
 func scenarioGoogle() *scenarioDialect {
-	d := googleDialect("google-generative-ai", "google", "gemini-3-scenario-pro", "gemini", true)
-	d.model.ID = "gemini-3-pro-scenario"
+	d := scenarioGemini("google-generative-ai", "google", "gemini-3-pro-scenario", "gemini", true)
 	d.base, d.path = "/v1beta", "/models/gemini-3-pro-scenario:streamGenerateContent?alt=sse"
 	d.ids = []string{"fc-7231.a", "fc-7231.b"}
 	d.levels = map[llm.ThinkingLevel]string{"": "0", llm.LevelLow: "LOW", llm.LevelHigh: "HIGH"}
@@ -59,33 +60,33 @@ func scenarioGoogle() *scenarioDialect {
 }
 
 func scenarioVertex() *scenarioDialect {
-	d := googleDialect("google-vertex", "google-vertex", "gemini-2.5-pro-scenario", "vertex", false)
+	d := scenarioGemini("google-vertex", "google-vertex", "gemini-2.5-pro-scenario", "vertex", false)
 	d.path = "/v1/publishers/google/models/gemini-2.5-pro-scenario:streamGenerateContent?alt=sse"
 	d.levels = map[llm.ThinkingLevel]string{"": "0", llm.LevelLow: "2048", llm.LevelHigh: "32768"}
 	return d
 }
 
-func googleEvents(d *scenarioDialect, a *scenarioAnswer, callSignature string) []scenarioEvent {
+func scenarioGoogleEvents(d *scenarioDialect, a *scenarioAnswer, callSignature string) []scenarioEvent {
 	var out []scenarioEvent
 	say := func(part, more string) {
-		out = append(out, scenarioEvent{data: `{"candidates":[{"content":{"role":"model","parts":[` + part + `]},"index":0` + more + `,"responseId":"resp-scenario","modelVersion":` + quoted(d.model.ID) + `}`})
+		out = append(out, scenarioEvent{data: `{"candidates":[{"content":{"role":"model","parts":[` + part + `]},"index":0` + more + `,"responseId":"resp-scenario","modelVersion":` + scenarioQuote(d.model.ID) + `}`})
 	}
 	if a.thinking != "" {
 		h := scenarioHalves(a.thinking)
-		say(`{"text":`+quoted(h[0])+`,"thought":true}`, `}]`)
-		say(`{"text":`+quoted(h[1])+`,"thought":true,"thoughtSignature":`+quoted(d.signature)+`}`, `}]`)
+		say(`{"text":`+scenarioQuote(h[0])+`,"thought":true}`, `}]`)
+		say(`{"text":`+scenarioQuote(h[1])+`,"thought":true,"thoughtSignature":`+scenarioQuote(d.signature)+`}`, `}]`)
 	}
 	for _, piece := range a.text {
-		say(`{"text":`+quoted(piece)+`}`, `}]`)
+		say(`{"text":`+scenarioQuote(piece)+`}`, `}]`)
 	}
 	var calls []string
 	for i, c := range a.calls {
-		call := `{"functionCall":{"name":` + quoted(c.name) + `,"args":` + c.args
+		call := `{"functionCall":{"name":` + scenarioQuote(c.name) + `,"args":` + c.args
 		if c.id != "" {
-			call += `,"id":` + quoted(c.id)
+			call += `,"id":` + scenarioQuote(c.id)
 		}
 		if call += `}`; i == 0 { // parallel calls have one signature
-			call += `,"thoughtSignature":` + quoted(callSignature)
+			call += `,"thoughtSignature":` + scenarioQuote(callSignature)
 		}
 		calls = append(calls, call+`}`)
 	}
@@ -104,22 +105,22 @@ func googleEvents(d *scenarioDialect, a *scenarioAnswer, callSignature string) [
 	return out
 }
 
-func readGoogle(body map[string]any) (s scenarioSent) {
+func scenarioReadGoogle(body map[string]any) (s scenarioSent) {
 	var system []string
-	for _, p := range asObjects(at(body, "systemInstruction", "parts")) {
-		system = append(system, str(p["text"]))
+	for _, p := range asObjects(scenarioAt(body, "systemInstruction", "parts")) {
+		system = append(system, scenarioString(p["text"]))
 	}
 	s.system = strings.Join(system, "\n")
 	picture := func(p map[string]any) {
-		if data := str(at(p, "inlineData", "data")); data != "" {
+		if data := scenarioString(scenarioAt(p, "inlineData", "data")); data != "" {
 			s.items = append(s.items, scenarioItem{kind: "image", text: data})
 		}
 	}
 	for _, c := range asObjects(body["contents"]) {
-		textKind := map[string]string{"user": "user", "model": "text"}[str(c["role"])]
+		textKind := map[string]string{"user": "user", "model": "text"}[scenarioString(c["role"])]
 		for _, p := range asObjects(c["parts"]) {
 			if text, ok := p["text"].(string); ok {
-				it := scenarioItem{kind: textKind, text: text, signature: str(p["thoughtSignature"])}
+				it := scenarioItem{kind: textKind, text: text, signature: scenarioString(p["thoughtSignature"])}
 				if p["thought"] == true {
 					it.kind = "thinking"
 				}
@@ -127,14 +128,14 @@ func readGoogle(body map[string]any) (s scenarioSent) {
 			}
 			picture(p)
 			if call, ok := p["functionCall"].(map[string]any); ok {
-				s.items = append(s.items, scenarioItem{kind: "call", id: str(call["id"]), name: str(call["name"]), args: encoded(call["args"]), signature: str(p["thoughtSignature"])})
+				s.items = append(s.items, scenarioItem{kind: "call", id: scenarioString(call["id"]), name: scenarioString(call["name"]), args: scenarioJSON(call["args"]), signature: scenarioString(p["thoughtSignature"])})
 			}
 			if result, ok := p["functionResponse"].(map[string]any); ok {
-				text, failed := at(result, "response", "output").(string)
+				text, failed := scenarioAt(result, "response", "output").(string)
 				if !failed {
-					text = str(at(result, "response", "error"))
+					text = scenarioString(scenarioAt(result, "response", "error"))
 				}
-				s.items = append(s.items, scenarioItem{kind: "result", id: str(result["id"]), name: str(result["name"]), text: text})
+				s.items = append(s.items, scenarioItem{kind: "result", id: scenarioString(result["id"]), name: scenarioString(result["name"]), text: text})
 				for _, part := range asObjects(result["parts"]) {
 					picture(part)
 				}
@@ -143,15 +144,15 @@ func readGoogle(body map[string]any) (s scenarioSent) {
 	}
 	for _, t := range asObjects(body["tools"]) {
 		for _, f := range asObjects(t["functionDeclarations"]) {
-			s.tools = append(s.tools, scenarioTool{str(f["name"]), str(f["description"]), f["parametersJsonSchema"]})
+			s.tools = append(s.tools, scenarioTool{scenarioString(f["name"]), scenarioString(f["description"]), f["parametersJsonSchema"]})
 		}
 	}
-	config, _ := at(body, "generationConfig", "thinkingConfig").(map[string]any)
+	config, _ := scenarioAt(body, "generationConfig", "thinkingConfig").(map[string]any)
 	switch {
 	case config["thinkingLevel"] != nil:
-		s.level = str(config["thinkingLevel"])
+		s.level = scenarioString(config["thinkingLevel"])
 	case config["thinkingBudget"] != nil:
-		s.level = encoded(config["thinkingBudget"])
+		s.level = scenarioJSON(config["thinkingBudget"])
 	}
 	return s
 }

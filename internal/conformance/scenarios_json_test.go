@@ -11,17 +11,17 @@ import (
 
 // Reading and writing the JSON of bodies and events.
 
-// quoted is s as a JSON string.
-func quoted(s string) string { return string(jsonwire.AppendString(nil, s)) }
+// scenarioQuote is s as a JSON string.
+func scenarioQuote(s string) string { return string(jsonwire.AppendString(nil, s)) }
 
-// str is v when it is a string.
-func str(v any) string {
+// scenarioString is v when it is a string.
+func scenarioString(v any) string {
 	s, _ := v.(string)
 	return s
 }
 
-// at is the value at a path of members, nil when there is none.
-func at(v any, path ...string) any {
+// scenarioAt is the value at a path of members, nil when there is none.
+func scenarioAt(v any, path ...string) any {
 	for _, name := range path {
 		o, _ := v.(map[string]any)
 		v = o[name]
@@ -29,8 +29,8 @@ func at(v any, path ...string) any {
 	return v
 }
 
-// encoded is v as JSON with sorted members.
-func encoded(v any) string {
+// scenarioJSON is v as JSON with sorted members.
+func scenarioJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
@@ -38,17 +38,17 @@ func encoded(v any) string {
 	return string(b)
 }
 
-// canonical is a JSON text in the form of encoded.
-func canonical(text string) string {
+// scenarioCanonical is a JSON text in the form of scenarioJSON.
+func scenarioCanonical(text string) string {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return err.Error()
 	}
-	return encoded(v)
+	return scenarioJSON(v)
 }
 
-// joined is a content's text: that of a string, or of the parts of a list.
-func joined(content any) string {
+// scenarioJoin is a content's text: that of a string, or of the parts of a list.
+func scenarioJoin(content any) string {
 	if text, ok := content.(string); ok {
 		return text
 	}
@@ -61,13 +61,13 @@ func joined(content any) string {
 	return strings.Join(texts, "\n")
 }
 
-// dataOf is what a data URL holds.
-func dataOf(url any) string {
-	_, data, _ := strings.Cut(str(url), ";base64,")
+// scenarioData is what a data URL holds.
+func scenarioData(url any) string {
+	_, data, _ := strings.Cut(scenarioString(url), ";base64,")
 	return data
 }
 
-// withMember is the JSON object body with one more member.
-func withMember(body jsontext.Value, member string) jsontext.Value {
+// scenarioWithMember is the JSON object body with one more member.
+func scenarioWithMember(body jsontext.Value, member string) jsontext.Value {
 	return append(append(jsontext.Value(nil), body[:len(body)-1]...), ","+member+"}"...)
 }

@@ -29,8 +29,8 @@ func scenarioPiMessages() *scenarioDialect {
 		ids:       []string{"router/call:1|a", "router/call:2|b"},
 		signature: "routerSignature0001", marks: []string{"routerSignature0001", "routerTextSignature0001"}, verbatim: true,
 		levels:    map[llm.ThinkingLevel]string{"": "", llm.LevelLow: "low", llm.LevelHigh: "high"},
-		mediaType: "text/event-stream", encode: scenarioSSE("\n"), events: piMessagesEvents,
-		read: readPiMessages, keepAlive: []byte(": ping\n\n"),
+		mediaType: "text/event-stream", encode: scenarioSSE("\n"), events: scenarioPiMessagesEvents,
+		read: scenarioReadPiMessages, keepAlive: []byte(": ping\n\n"),
 		overflow: []scenarioFailure{
 			failure(400, "context_length_exceeded", "The upstream model refuses the prompt"),
 			failure(413, "too_large", "The request is too large"),
@@ -56,7 +56,7 @@ func scenarioPiMessages() *scenarioDialect {
 	}
 }
 
-func piMessagesEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
+func scenarioPiMessagesEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 	out := []scenarioEvent{{data: `{"type":"start"}`}}
 	n := 0
 	say := func(typ, more string) {
@@ -65,25 +65,25 @@ func piMessagesEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 	if a.thinking != "" {
 		say("thinking_start", "")
 		for _, h := range scenarioHalves(a.thinking) {
-			say("thinking_delta", `,"delta":`+quoted(h))
+			say("thinking_delta", `,"delta":`+scenarioQuote(h))
 		}
-		say("thinking_end", `,"content":`+quoted(a.thinking)+`,"contentSignature":`+quoted(d.signature))
+		say("thinking_end", `,"content":`+scenarioQuote(a.thinking)+`,"contentSignature":`+scenarioQuote(d.signature))
 		n++
 	}
 	if len(a.text) > 0 {
 		say("text_start", "")
 		for _, piece := range a.text {
-			say("text_delta", `,"delta":`+quoted(piece))
+			say("text_delta", `,"delta":`+scenarioQuote(piece))
 		}
-		say("text_end", `,"content":`+quoted(strings.Join(a.text, ""))+`,"contentSignature":"routerTextSignature0001"`)
+		say("text_end", `,"content":`+scenarioQuote(strings.Join(a.text, ""))+`,"contentSignature":"routerTextSignature0001"`)
 		n++
 	}
 	for _, c := range a.calls {
-		say("toolcall_start", `,"id":`+quoted(c.id)+`,"toolName":`+quoted(c.name))
+		say("toolcall_start", `,"id":`+scenarioQuote(c.id)+`,"toolName":`+scenarioQuote(c.name))
 		for _, h := range scenarioHalves(c.args) {
-			say("toolcall_delta", `,"delta":`+quoted(h))
+			say("toolcall_delta", `,"delta":`+scenarioQuote(h))
 		}
-		say("toolcall_end", `,"toolCall":{"type":"toolCall","id":`+quoted(c.id)+`,"name":`+quoted(c.name)+`,"arguments":`+c.args+`}`)
+		say("toolcall_end", `,"toolCall":{"type":"toolCall","id":`+scenarioQuote(c.id)+`,"name":`+scenarioQuote(c.name)+`,"arguments":`+c.args+`}`)
 		n++
 	}
 	u := a.usage
@@ -91,7 +91,7 @@ func piMessagesEvents(d *scenarioDialect, a *scenarioAnswer) []scenarioEvent {
 		a.stop, u.input, u.output, u.cached, u.stored, u.reasoning, u.input+u.output+u.cached+u.stored)})
 }
 
-func readPiMessages(body map[string]any) (s scenarioSent) {
+func scenarioReadPiMessages(body map[string]any) (s scenarioSent) {
 	var system []string
 	content := func(kind string, v any) {
 		if text, ok := v.(string); ok {
@@ -100,30 +100,30 @@ func readPiMessages(body map[string]any) (s scenarioSent) {
 		for _, b := range asObjects(v) {
 			switch b["type"] {
 			case "text":
-				s.items = append(s.items, scenarioItem{kind: kind, text: str(b["text"])})
+				s.items = append(s.items, scenarioItem{kind: kind, text: scenarioString(b["text"])})
 			case "thinking":
-				s.items = append(s.items, scenarioItem{kind: "thinking", text: str(b["thinking"]), signature: str(b["thinkingSignature"])})
+				s.items = append(s.items, scenarioItem{kind: "thinking", text: scenarioString(b["thinking"]), signature: scenarioString(b["thinkingSignature"])})
 			case "toolCall":
-				s.items = append(s.items, scenarioItem{kind: "call", id: str(b["id"]), name: str(b["name"]), args: encoded(b["arguments"])})
+				s.items = append(s.items, scenarioItem{kind: "call", id: scenarioString(b["id"]), name: scenarioString(b["name"]), args: scenarioJSON(b["arguments"])})
 			}
 		}
 	}
 	pictures := func(v any) {
 		for _, b := range asObjects(v) {
 			if b["type"] == "image" {
-				s.items = append(s.items, scenarioItem{kind: "image", text: str(b["data"])})
+				s.items = append(s.items, scenarioItem{kind: "image", text: scenarioString(b["data"])})
 			}
 		}
 	}
-	for _, m := range asObjects(at(body, "context", "messages")) {
+	for _, m := range asObjects(scenarioAt(body, "context", "messages")) {
 		switch m["role"] {
 		case "system":
-			system = append(system, joined(m["content"]))
+			system = append(system, scenarioJoin(m["content"]))
 			if sections, ok := m["sections"].(map[string]any); ok {
-				system = append(system, encoded(sections))
+				system = append(system, scenarioJSON(sections))
 			}
 			for _, t := range asObjects(m["toolsAdded"]) {
-				s.tools = append(s.tools, scenarioTool{str(t["name"]), str(t["description"]), t["parameters"]})
+				s.tools = append(s.tools, scenarioTool{scenarioString(t["name"]), scenarioString(t["description"]), t["parameters"]})
 			}
 		case "user":
 			content("user", m["content"])
@@ -131,11 +131,11 @@ func readPiMessages(body map[string]any) (s scenarioSent) {
 		case "assistant":
 			content("text", m["content"])
 		case "toolResult":
-			s.items = append(s.items, scenarioItem{kind: "result", id: str(m["toolCallId"]), name: str(m["toolName"]), text: joined(m["content"])})
+			s.items = append(s.items, scenarioItem{kind: "result", id: scenarioString(m["toolCallId"]), name: scenarioString(m["toolName"]), text: scenarioJoin(m["content"])})
 			pictures(m["content"])
 		}
 	}
 	s.system = strings.Join(system, "\n")
-	s.level = str(at(body, "options", "reasoning"))
+	s.level = scenarioString(scenarioAt(body, "options", "reasoning"))
 	return s
 }

@@ -84,9 +84,9 @@ func (c *scenarioCell) called(a *scenarioAnswer) (history []llm.Message, h *scen
 	return append(history, h.Assistant), h
 }
 
-// pairs reports whether a result answers a call. Where a service knows no ids,
+// scenarioPairs reports whether a result answers a call. Where a service knows no ids,
 // names pair them; ids of items are behind those of calls.
-func pairs(call, result *scenarioItem) bool {
+func scenarioPairs(call, result *scenarioItem) bool {
 	return (result.id == call.id || strings.HasPrefix(call.id, result.id+"|")) && (result.name == "" || result.name == call.name)
 }
 
@@ -110,8 +110,8 @@ func scenarioTools(c *scenarioCell) {
 			c.Fatal(err)
 		}
 		for _, member := range []string{"type", "properties", "required"} {
-			if got := encoded(at(t.schema, member)); got != encoded(schema[member]) {
-				c.Errorf("%s of tool %s is %s, want %s", member, t.name, got, encoded(schema[member]))
+			if got := scenarioJSON(scenarioAt(t.schema, member)); got != scenarioJSON(schema[member]) {
+				c.Errorf("%s of tool %s is %s, want %s", member, t.name, got, scenarioJSON(schema[member]))
 			}
 		}
 		if t.name != want[i].Name || t.description != want[i].Description {
@@ -127,10 +127,10 @@ func scenarioTools(c *scenarioCell) {
 			&llm.ToolResult{ToolCallID: call.ID, ToolName: call.Name, Content: []llm.Block{&llm.Text{Text: "line 7: 04:12"}}, IsError: failed, Timestamp: 3})...)).done(c, llm.StopStop)
 		s, body := c.sent(0)
 		calls, results := s.of("call"), s.of("result")
-		if len(calls) != 1 || len(results) != 1 || !pairs(&calls[0], &results[0]) {
+		if len(calls) != 1 || len(results) != 1 || !scenarioPairs(&calls[0], &results[0]) {
 			c.Fatalf("calls %+v, results %+v", calls, results)
 		}
-		if calls[0].name != call.Name || calls[0].args != canonical(string(call.Arguments)) || len(c.ids) > 0 && calls[0].id != call.ID {
+		if calls[0].name != call.Name || calls[0].args != scenarioCanonical(string(call.Arguments)) || len(c.ids) > 0 && calls[0].id != call.ID {
 			c.Errorf("the call comes back as %+v", calls[0])
 		}
 		if !strings.HasSuffix(results[0].text, "line 7: 04:12") {
@@ -153,7 +153,7 @@ func scenarioParallelTools(c *scenarioCell) {
 		texts := []string{"result of the first", "result of the second"}
 		c.stream(c.request(append(slices.Clone(history), result(order[0], texts[order[0]], false), result(order[1], texts[order[1]], true), llm.UserText("go on", 5))...)).done(c, llm.StopStop)
 		s, body := c.sent(0)
-		checkAnswered(c, &s, texts, body)
+		scenarioAnswered(c, &s, texts, body)
 	}
 	// A call that nobody answered is answered in its place.
 	c.server.serve(c.response(c.answer()))
@@ -165,18 +165,18 @@ func scenarioParallelTools(c *scenarioCell) {
 		}
 		return
 	}
-	checkAnswered(c, &s, []string{"result of the first", "No result provided"}, body)
+	scenarioAnswered(c, &s, []string{"result of the first", "No result provided"}, body)
 }
 
-// checkAnswered checks that the two calls of a request have these results.
-func checkAnswered(c *scenarioCell, s *scenarioSent, texts []string, body string) {
+// scenarioAnswered checks that the two calls of a request have these results.
+func scenarioAnswered(c *scenarioCell, s *scenarioSent, texts []string, body string) {
 	c.Helper()
 	calls, results := s.of("call"), s.of("result")
 	if len(calls) != 2 || len(results) != 2 {
 		c.Fatalf("%d calls, %d results: %s", len(calls), len(results), body)
 	}
 	for i := range calls {
-		k := slices.IndexFunc(results, func(r scenarioItem) bool { return pairs(&calls[i], &r) })
+		k := slices.IndexFunc(results, func(r scenarioItem) bool { return scenarioPairs(&calls[i], &r) })
 		if k < 0 || !strings.HasSuffix(results[k].text, texts[i]) {
 			c.Errorf("call %d (%+v) is not answered by %q but by %+v", i, calls[i], texts[i], results)
 		}
@@ -326,10 +326,10 @@ func scenarioReplaySame(c *scenarioCell) {
 	if s.texts("text") != scenarioWhole {
 		c.Errorf("the text comes back as %q", s.texts("text"))
 	}
-	checkAnswered(c, &s, []string{"result of the first", "result of the second"}, body)
+	scenarioAnswered(c, &s, []string{"result of the first", "result of the second"}, body)
 	for i, call := range s.of("call") {
 		want := c.working().calls[i]
-		if call.id != want.id || call.name != want.name || call.args != canonical(want.args) {
+		if call.id != want.id || call.name != want.name || call.args != scenarioCanonical(want.args) {
 			c.Errorf("call %d comes back as %+v, want %+v", i, call, want)
 		}
 	}
@@ -368,7 +368,7 @@ func scenarioReplaySame(c *scenarioCell) {
 			c.Errorf("%q is sent to a sibling: %v, %s", mark, !c.verbatim, body)
 		}
 	}
-	checkAnswered(c, &s, []string{"result of the first", "result of the second"}, body)
+	scenarioAnswered(c, &s, []string{"result of the first", "result of the second"}, body)
 }
 
 func scenarioReplayOther(c *scenarioCell) {
@@ -391,9 +391,9 @@ func scenarioReplayOther(c *scenarioCell) {
 		if s.texts("user") != scenarioQuestion+"|And later?" || s.texts("text") != scenarioWhole || !strings.Contains(s.system, scenarioPrompt) {
 			fail("the texts are %q and %q", s.texts("user"), s.texts("text"))
 		}
-		checkAnswered(c, &s, []string{"result of the first", "result of the second"}, body)
+		scenarioAnswered(c, &s, []string{"result of the first", "result of the second"}, body)
 		for i, call := range s.of("call") {
-			if want := other.working().calls[i]; call.name != want.name || call.args != canonical(want.args) {
+			if want := other.working().calls[i]; call.name != want.name || call.args != scenarioCanonical(want.args) {
 				fail("call %d is %+v, want %+v", i, call, want)
 			}
 		}

@@ -263,6 +263,7 @@ func newScenarioCell(t *testing.T, d *scenarioDialect) *scenarioCell {
 // close ends the server and the client, so that nothing may be left of a cell.
 func (c *scenarioCell) close() {
 	c.client.CloseIdleConnections()
+	c.server.CloseClientConnections() // whoever has not left by now
 	c.server.Close()
 }
 
@@ -296,6 +297,8 @@ func (c *scenarioCell) stream(req *llm.Request) *scenarioHeard {
 func (c *scenarioCell) streamOn(ctx context.Context, m *llm.Model, req *llm.Request, see func(*llm.Event)) *scenarioHeard {
 	c.Helper()
 	c.streams++
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // for a format that waits for ever
+	defer cancel()
 	stream, err := c.format.Stream(ctx, m, req)
 	if err != nil {
 		c.Fatalf("no request is made: %v", err)

@@ -34,7 +34,7 @@ func scenarioUsageAndCost(c *scenarioCell) {
 		got := c.stream(c.ask()).done(c, llm.StopStop).Usage
 		want := c.counts(u)
 		want.Cost = got.Cost
-		if g, w := encoded(got), encoded(want); g != w {
+		if g, w := scenarioJSON(got), scenarioJSON(want); g != w {
 			c.Errorf("%+v is counted as %s, want %s", u, g, w)
 		}
 		in, out, read, write := c.model.Cost.Input, c.model.Cost.Output, c.model.Cost.CacheRead, c.model.Cost.CacheWrite
@@ -67,7 +67,7 @@ func scenarioHooks(c *scenarioCell) {
 		if m.ID != c.model.ID {
 			c.Errorf("OnPayload gets the model %s", m.ID)
 		}
-		return withMember(p, `"scenario":true`), nil
+		return scenarioWithMember(p, `"scenario":true`), nil
 	}
 	req.OnResponse = func(status int, header http.Header, m *llm.Model) error {
 		if statuses++; status != 200 || header.Get("X-Scenario") != "yes" || m.ID != c.model.ID {
@@ -89,7 +89,7 @@ func scenarioHooks(c *scenarioCell) {
 		}
 	}).done(c, llm.StopStop)
 	_, body := c.sent(0)
-	if canonical(body) != canonical(string(withMember(payload, `"scenario":true`))) {
+	if scenarioCanonical(body) != scenarioCanonical(string(scenarioWithMember(payload, `"scenario":true`))) {
 		c.Errorf("sent is %s, not %s with the member that OnPayload added", body, payload)
 	}
 	var want []string

@@ -15,9 +15,9 @@ import (
 // scenarioClasses are the kinds of error responses.
 var scenarioClasses = []string{"key", "forbidden", "model", "invalid", "limited", "quota", "broken", "overloaded", "page"}
 
-// passes reports whether trouble of a class is over sooner or later without
+// scenarioPasses reports whether trouble of a class is over sooner or later without
 // anybody doing something.
-func passes(class string) bool {
+func scenarioPasses(class string) bool {
 	return slices.Contains([]string{"limited", "broken", "overloaded", "page"}, class)
 }
 
@@ -76,7 +76,7 @@ func scenarioErrorResponse(c *scenarioCell, class string) {
 	f := c.failure(class)
 	c.always(&f)
 	h := c.stream(c.ask())
-	h.fails(c, f.says, passes(class) && !f.final, false)
+	h.fails(c, f.says, scenarioPasses(class) && !f.final, false)
 	h.unbegun(c)
 	if n := len(c.server.taken()); n != c.tries(&f) {
 		c.Errorf("%d requests, want %d", n, c.tries(&f))

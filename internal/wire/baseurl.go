@@ -44,6 +44,22 @@ func (h *Host) BaseURL(m *llm.Model, o *llm.Options) (string, error) {
 	}
 }
 
+// Join is the address of an operation: its path, which may have a query, behind
+// the path of a base URL. A query that the base URL has, as some gateways want
+// it, stays behind that.
+func Join(base, path string) string {
+	base, _, _ = strings.Cut(base, "#")
+	base, query, has := strings.Cut(base, "?")
+	address := strings.TrimRight(base, "/") + path
+	switch {
+	case !has || query == "":
+		return address
+	case strings.Contains(path, "?"):
+		return address + "&" + query
+	}
+	return address + "?" + query
+}
+
 // isVariable reports whether name is an environment variable of capitals.
 func isVariable(name string) bool {
 	for _, c := range []byte(name) {

@@ -27,3 +27,17 @@ func TestBaseURLFillsVariables(t *testing.T) {
 		t.Errorf("unset variable: %v", err)
 	}
 }
+
+func TestJoin(t *testing.T) {
+	for _, c := range []struct{ base, path, want string }{
+		{"https://x.test/v1", "/chat", "https://x.test/v1/chat"},
+		{"https://x.test/v1/", "/chat", "https://x.test/v1/chat"},
+		{"https://x.test/v1?api-version=2", "/chat", "https://x.test/v1/chat?api-version=2"},
+		{"https://x.test/v1/?a=1&b=2#top", "/chat?alt=sse", "https://x.test/v1/chat?alt=sse&a=1&b=2"},
+		{"https://x.test?", "/chat", "https://x.test/chat"},
+	} {
+		if got := Join(c.base, c.path); got != c.want {
+			t.Errorf("%s and %s: got %s, want %s", c.base, c.path, got, c.want)
+		}
+	}
+}

@@ -122,3 +122,13 @@ func TestClientRefusesAForeignCertificate(t *testing.T) {
 		t.Errorf("error %q", got)
 	}
 }
+
+// An address without its beginning is told so, whatever else a parser makes of it.
+func TestAddressWithoutScheme(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:80/v1", "//host/v1", "host", "", " http://host", "ftp://host", "unix:///socket"} {
+		_, err := Host{}.Default().Send(t.Context(), &Call{URL: address, Header: http.Header{}}, &llm.Model{Provider: "acme"}, &llm.Options{})
+		if err == nil || !strings.Contains(err.Error(), "of provider acme cannot be used (it has to begin with https://") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
@@ -107,6 +108,10 @@ func bodyText(e *StatusError) string {
 
 // Truncate cuts text at a number of UTF-16 code units and says how many are missing.
 func Truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text // no text has more units than bytes
+	}
+	text = string(jsonwire.AppendUTF8(nil, text))
 	n := jsonwire.UTF16Len(text)
 	if n <= limit {
 		return text
@@ -121,7 +126,7 @@ func Truncate(text string, limit int) string {
 			break
 		}
 		units += w
-		at = i + len(string(r))
+		at = i + utf8.RuneLen(r)
 	}
 	return fmt.Sprintf("%s... [truncated %d chars]", text[:at], n-units)
 }

@@ -195,11 +195,14 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 		if errors.As(err, &u) {
 			err = u.Err // without the URL, which may hold a key
 		}
+		if s, _, ok := strings.Cut(strings.ToLower(c.URL), "://"); !ok || s != "http" && s != "https" {
+			err = errNoAddress
+		}
 		return nil, badAddress(m, err)
 	}
 	if s := req.URL.Scheme; s != "http" && s != "https" || req.URL.Host == "" {
 		cancel(nil)
-		return nil, badAddress(m, errors.New("it has to begin with https:// or http:// and the name of a host"))
+		return nil, badAddress(m, errNoAddress)
 	}
 	req.Header = c.Header.Clone()
 	if c.Prepare != nil {
@@ -289,6 +292,8 @@ func (c *Call) statusError(resp *http.Response, text []byte, o *llm.Options) *St
 	}
 	return e
 }
+
+var errNoAddress = errors.New("it has to begin with https:// or http:// and the name of a host")
 
 func badAddress(m *llm.Model, why error) error {
 	return fmt.Errorf("the address of provider %s cannot be used (%w): correct its baseUrl in models.json", m.Provider, why)

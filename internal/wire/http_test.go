@@ -332,3 +332,22 @@ func TestErrorTexts(t *testing.T) {
 		t.Errorf("got %.40q…%q", got, got[len(got)-30:])
 	}
 }
+
+func TestTruncate(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"short", 5, "short"},
+		{"longer", 5, "longe... [truncated 1 chars]"},
+		{"a🙈b", 3, "a🙈... [truncated 1 chars]"},
+		{"a🙈b", 2, "a... [truncated 3 chars]"},
+		{strings.Repeat("\xf6", 6), 4, strings.Repeat("\uFFFD", 4) + "... [truncated 2 chars]"},
+		{"x\xf6\xf6y", 3, "x\uFFFD\uFFFD... [truncated 1 chars]"},
+	} {
+		if got := Truncate(c.text, c.limit); got != c.want {
+			t.Errorf("%q at %d: got %q, want %q", c.text, c.limit, got, c.want)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"encoding/base64"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -54,8 +56,72 @@ func Secrets(header http.Header, o *llm.Options, more ...string) []string {
 // Redact is text with the given values replaced.
 func Redact(text string, secrets []string) string { return redact(text, secrets) }
 
-// secrets are those of the call's header fields, of what Prepare adds, and the key.
-func (c *Call) secrets(o *llm.Options) []string { return secrets(c.Header, o, c.Secrets) }
+// secrets are those of the call's header fields, of what Prepare adds, those of
+// its address, and the key.
+func (c *Call) secrets(o *llm.Options) []string {
+	more := c.Secrets
+	if u, err := url.Parse(c.URL); err == nil {
+		more = slices.Concat(more, AddressSecrets(u))
+	}
+	return secrets(c.Header, o, more)
+}
+
+// AddressSecrets are the values of an address that may be credentials: its
+// password, or a user alone, which is a token then, as they are and as they are
+// sent, and what its query holds.
+func AddressSecrets(u *url.URL) []string {
+	var out []string
+	if u.User != nil {
+		name := u.User.Username()
+		password, both := u.User.Password()
+		out = append(out, base64.StdEncoding.EncodeToString([]byte(name+":"+password)))
+		_, escaped, _ := strings.Cut(u.User.String(), ":")
+		if !both {
+			password, escaped = name, u.User.String()
+		}
+		out = append(out, password, escaped)
+	}
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		if publicParameter(name) {
+			continue
+		}
+		out = append(out, value)
+		if plain, err := url.QueryUnescape(value); err == nil {
+			out = append(out, plain)
+		}
+	}
+	return out
+}
+
+// PublicAddress is an address for a file or a person: without its user, and with
+// the values of its query replaced but for those that only say how to answer.
+func PublicAddress(u *url.URL) string {
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	var query []string
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		name, _, _ := strings.Cut(part, "=")
+		switch {
+		case name == "":
+		case publicParameter(name):
+			query = append(query, part)
+		default:
+			query = append(query, name+"="+Redacted)
+		}
+	}
+	shown.RawQuery = strings.Join(query, "&")
+	return shown.String()
+}
+
+// publicParameter reports whether a parameter of an address only says how to
+// answer, so that its value is no secret.
+func publicParameter(name string) bool {
+	switch name {
+	case "alt", "api-version", "beta", "debug":
+		return true
+	}
+	return false
+}
 
 // carriesSecret reports whether a header field of this name holds credentials.
 func carriesSecret(name string) bool {

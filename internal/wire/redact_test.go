@@ -6,6 +6,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -144,6 +145,41 @@ func TestServersThatCannotBeTrusted(t *testing.T) {
 		}
 		if llm.IsRetryable(&llm.Assistant{StopReason: llm.StopError, ErrorMessage: err.Error()}) {
 			t.Errorf("%q is tried again", err)
+		}
+	}
+}
+
+// What an address carries is as secret as a key.
+func TestAddressesAreTakenOutOfErrors(t *testing.T) {
+	for _, c := range []struct{ user, query, text, want string }{
+		{"team:pass%40word-1@", "", "Basic dGVhbTpwYXNzQHdvcmQtMQ== pass@word-1 pass%40word-1 team", "Basic [redacted] [redacted] [redacted] team"},
+		{"token-12345@", "", "dG9rZW4tMTIzNDU6 token-12345", "[redacted] [redacted]"},
+		{"", "code=a%2Bb%2Bc%2Bd%2Be&api-version=2025-04-01-preview&alt=sse", "a%2Bb%2Bc%2Bd%2Be a+b+c+d+e 2025-04-01-preview", "[redacted] [redacted] 2025-04-01-preview"},
+		{"", "", "no secrets", "no secrets"},
+	} {
+		address, h, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(401)
+			io.WriteString(w, c.text)
+		})
+		address = strings.Replace(address, "://", "://"+c.user, 1) + "/?" + c.query
+		_, err := h.Send(t.Context(), &Call{URL: address, Header: http.Header{}}, &llm.Model{}, &llm.Options{})
+		if err == nil || err.Error() != "401 "+c.want {
+			t.Errorf("%s\n got %v\nwant %s", address, err, c.want)
+		}
+	}
+}
+
+func TestPublicAddress(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://host/a%2Fb": "https://host/a%2Fb",
+		"http://user:word@host:8/a?api-version=1&code=2&x#f": "http://host:8/a?api-version=1&code=[redacted]&x=[redacted]",
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := PublicAddress(u); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
 		}
 	}
 }

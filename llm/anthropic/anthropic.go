@@ -176,7 +176,7 @@ func (x *exchange) Request() (*wire.Call, error) {
 		sent = streamed(sent)
 		x.thread.custom = true // what the server has is not what is known here
 	}
-	return &wire.Call{URL: base + "/v1/messages?beta=true", Header: x.header(betas), Body: sent}, nil
+	return &wire.Call{URL: wire.Join(base, "/v1/messages?beta=true"), Header: x.header(betas), Body: sent}, nil
 }
 
 // authorize finds the key of the request.
@@ -189,7 +189,7 @@ func (x *exchange) authorize(base string) (err error) {
 	if !ok {
 		return &llm.KeyError{Provider: m.Provider}
 	}
-	id.url = base + "/v1/oauth/token"
+	id.url = wire.Join(base, "/v1/oauth/token")
 	x.workload = id
 	x.key, err = x.api.federation.token(x.ctx, x.api.host, o, id)
 	return err

@@ -80,16 +80,46 @@ func (c *Catalog) Auth(ctx context.Context, m *llm.Model) (Access, error) {
 		}
 		a.header("Authorization", new("Bearer "+a.Key.Reveal()))
 	}
+	if err := c.signIn(p.ID, &a); err != nil {
+		return Access{}, err
+	}
 	if a.BaseURL, err = fillPlaceholders(a.BaseURL, env); err != nil {
 		return Access{}, err
 	}
 	return a, nil
 }
 
+// signIn applies what is known of a stored sign-in.
+func (c *Catalog) signIn(provider string, a *Access) error {
+	if a.OAuth == nil || c.o.SignIn == nil {
+		return nil
+	}
+	use, err := c.o.SignIn(provider, a.OAuth)
+	if err != nil {
+		return err
+	}
+	if use.BaseURL != "" {
+		a.BaseURL = use.BaseURL
+	}
+	if use.Bearer {
+		a.header("Authorization", new("Bearer "+a.Key.Reveal()))
+		for _, name := range []string{"x-api-key", "x-goog-api-key", "api-key"} {
+			a.header(name, nil)
+		}
+	}
+	return nil
+}
+
 // ambient reports whether p is set up without a key: its wire format finds
 // credentials where its cloud puts them.
 func (c *Catalog) ambient(p *Provider) bool {
 	env := c.o.Env
+	if c.o.Store != nil {
+		stored, _ := c.o.Store.Get(p.ID) // what cannot be read has no variables
+		if key, ok := stored.(*auth.APIKey); ok {
+			env = env.With(key.Env)
+		}
+	}
 	for _, names := range p.Ambient {
 		if !slices.ContainsFunc(names, func(name string) bool { return env.Credential(name) == "" }) {
 			return p.ID != "google-vertex" || hasGoogleCredentials(env)

@@ -266,6 +266,26 @@ func TestAmbientCredentials(t *testing.T) {
 	}
 }
 
+// Variables that are stored for a provider count as if they were set.
+func TestStoredVariables(t *testing.T) {
+	c := open(t, "", nil)
+	for provider, env := range map[string]map[string]string{
+		"amazon-bedrock": {"AWS_PROFILE": "work"},
+		"anthropic":      {"ANTHROPIC_AUTH_TOKEN": "tok"},
+	} {
+		if err := c.o.Store.Set(t.Context(), provider, &auth.APIKey{Env: env}); err != nil {
+			t.Fatal(err)
+		}
+		a, err := c.Auth(t.Context(), c.ModelsOf(provider)[0])
+		if err != nil || !c.HasCredentials(provider) || len(a.Env) != 1 {
+			t.Errorf("%s: %v, %v", provider, a.Env, err)
+		}
+		if h := a.Headers["Authorization"]; provider == "anthropic" && (h == nil || *h != "Bearer tok") {
+			t.Errorf("%s: the token is not sent as one", provider)
+		}
+	}
+}
+
 // A flag of a wire format may be set for all models of a provider.
 func TestProviderFlagInModelsFile(t *testing.T) {
 	c := open(t, `{"providers":{

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,8 +43,12 @@ type Options struct {
 	ModelsFile string      // path of models.json; "" for none
 	StoreFile  string      // path of models-store.json, the lists that Refresh fetched; "" for none
 	Store      *auth.Store // nil for none
-	Env        auth.Env
-	Run        auth.Runner // for commands in models.json; nil for auth.RunCommand
+	// SignIn tells how a stored sign-in goes with a request; with an error its
+	// token goes nowhere. Nil sends tokens as keys, to the model's address. The
+	// method Use of signin.Definitions knows those of signin.json.
+	SignIn func(provider string, c *auth.OAuth) (auth.Use, error)
+	Env    auth.Env
+	Run    auth.Runner // for commands in models.json; nil for auth.RunCommand
 	// APIs lists the wire formats that the program has; models of others are
 	// left out of Models. Nil stands for all.
 	APIs []string
@@ -76,8 +81,9 @@ func New(o Options) *Catalog {
 }
 
 // Add adds a provider with its models, or replaces the program's former one of
-// the same id. Models without provider, wire format or address get the
-// provider's.
+// the same id. Models without wire format or address get the provider's; what
+// they leave out besides is as in models.json: text alone, a window of 128000
+// tokens, answers of 16384.
 func (c *Catalog) Add(p Provider, models ...*llm.Model) {
 	a := addition{provider: p}
 	for _, m := range models {
@@ -92,6 +98,11 @@ func (c *Catalog) Add(p Provider, models ...*llm.Model) {
 		if m.Name == "" {
 			m.Name = m.ID
 		}
+		if m.Input == nil {
+			m.Input = []string{"text"}
+		}
+		m.ContextWindow = cmp.Or(m.ContextWindow, defaultContextWindow)
+		m.MaxTokens = cmp.Or(m.MaxTokens, defaultMaxTokens)
 		a.models = append(a.models, m)
 	}
 	c.mu.Lock()

@@ -193,6 +193,9 @@ func TestScopeAndStart(t *testing.T) {
 		{" claudi , ", "scripted2/claudish", "[]"},
 		{"scripted2/clau", "scripted2/claudish", "[]"},
 		{"claude-opus-4-5", "", `[No models match pattern "claude-opus-4-5"]`}, // not set up
+		{"scripted/thinker:huge", "scripted/thinker", `[Invalid thinking level "huge" in pattern "scripted/thinker:huge". Using the default level.]`},
+		{"scripted/nothing:huge,t*:huge,:high", "",
+			`[No models match pattern "scripted/nothing:huge" No models match pattern "t*:huge" No models match pattern ":high"]`},
 	} {
 		choices, warnings := c.Scope(strings.Split(cse.patterns, ","))
 		if refs(choices) != cse.want || fmt.Sprint(warnings) != cse.warnings {
@@ -320,6 +323,10 @@ func TestBadModelsFile(t *testing.T) {
 			"Invalid models.json schema:\n" +
 				"  - /providers/x/compat/supportsStore: expected true or false, found a string (line 1)\n" +
 				"  - /providers/x/compat/thinkingFormat: expected one of openai, "},
+		{"tokens", `{"providers":{"x":{"baseUrl":"u","api":"a","models":[{"id":"m","contextWindow":1e30,"maxTokens":0.2}]}}}`,
+			"Invalid models.json schema:\n" +
+				"  - /providers/x/models/0/contextWindow: expected a number of tokens (line 1)\n" +
+				"  - /providers/x/models/0/maxTokens: expected a number of tokens (line 1)"},
 		{"no effect", `{"providers":{"x":{"name":"X"}}}`, "Invalid models.json:\n  - /providers/x: has no effect"},
 		{"unreachable", `{"providers":{"x":{"models":[{"id":"m"}]}}}`,
 			"Invalid models.json:\n  - /providers/x/models/0/api: is required, here or for the provider\n  - /providers/x/models/0/baseUrl: is required, here or for the provider"},
@@ -361,6 +368,9 @@ func TestAdd(t *testing.T) {
 	models := c.ModelsOf("demo")
 	if len(models) != 1 || models[0].Name != "Renamed" || models[0].API != "demo-api" || models[0].Ref() != "demo/one" {
 		t.Errorf("%+v", models)
+	}
+	if m := models[0]; m.ContextWindow != 128000 || m.MaxTokens != 16384 || !slices.Equal(m.Input, []string{"text"}) {
+		t.Errorf("a model without limits has %d, %d, %v", m.ContextWindow, m.MaxTokens, m.Input)
 	}
 	if !c.HasCredentials("demo") || len(c.Available()) != 1 {
 		t.Error("a provider that needs no key is not available")
@@ -594,5 +604,44 @@ func TestRequestsGetRenewedTokens(t *testing.T) {
 	now = now.Add(time.Hour)
 	if _, err := c.Auth(t.Context(), m); err == nil || !strings.Contains(err.Error(), "OAuth refresh failed for anthropic: the network is down") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A file of any size takes time in proportion to it: none of its lists is
+// searched for each of their elements.
+func TestModelsFileOfAnySize(t *testing.T) {
+	const providers, models, flags = 10_000, 10_000, 100_000
+	list := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	c := open(t, `{"providers":{`+
+		list(providers, `"p%d":{"baseUrl":"http://a","api":"openai-completions","apiKey":"k","models":[{"id":"m"}]}`)+
+		`,"p7":{"baseUrl":"http://b","api":"openai-completions","apiKey":"k","models":[{"id":"last"}]}`+
+		`,"openrouter":{"apiKey":"k","compat":{`+list(flags, `"x%d":1`)+`}`+
+		`,"modelOverrides":{`+list(models, `"m%d":{"maxTokens":7}`)+`,"m0":{"maxTokens":9}}}`+
+		`,"own":{"baseUrl":"http://b","api":"openai-completions","apiKey":"k","models":[`+list(models, `{"id":"m%d"}`)+`,{"id":"m0","contextWindow":5}]}`+
+		`}}`, nil)
+	begin := time.Now()
+	if err := c.Problem(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.Available()); n < providers+models {
+		t.Errorf("%d models", n)
+	}
+	if m := c.Find("p7", "last"); m == nil || m.BaseURL != "http://b" {
+		t.Errorf("of two entries of one provider the last one counts: %+v", m)
+	}
+	if m := c.Find("own", "m0"); m == nil || m.ContextWindow != 5 {
+		t.Errorf("of two entries of one model the last one counts: %+v", m)
+	}
+	if d := time.Since(begin); d > 20*time.Second {
+		t.Errorf("it took %v", d)
 	}
 }

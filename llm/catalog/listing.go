@@ -312,7 +312,7 @@ func checkListed(raw []jsontext.Value, known *Provider, existing []*llm.Model) (
 func plausible(m *llm.Model) error {
 	const limit = 1 << 30 // tokens
 	clean := func(s string) bool {
-		return len(s) <= 300 && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar })
+		return len(s) <= 300 && !strings.ContainsFunc(s, func(r rune) bool { return unshowable(r) || r == unicode.ReplacementChar })
 	}
 	switch {
 	case !clean(m.ID) || strings.TrimSpace(m.ID) != m.ID || !clean(m.Name):

@@ -194,11 +194,14 @@ func (c *Catalog) usable(file *overlay) error {
 			fail(path+"/baseUrl", "is required beside oauth")
 		}
 		var existing []*llm.Model
-		if known, ok := builtinProvider(p.id); ok && len(p.models) > 0 {
-			existing = builtinModels(&known)
+		from := p.foundation()
+		if i := slices.IndexFunc(c.added, func(a addition) bool { return a.provider.ID == p.id }); i >= 0 {
+			existing = c.added[i].models
+		} else if from.builtin {
+			existing = builtinModels(&from.known)
 		}
 		for j, entry := range p.models {
-			m := p.newModel(entry, existing)
+			m := p.newModel(entry, existing, &from)
 			at := fmt.Sprintf("%s/models/%d", path, j)
 			if m.API == "" {
 				fail(at+"/api", "is required, here or for the provider")
@@ -239,28 +242,40 @@ const (
 	defaultMaxTokens     = 16384
 )
 
+// foundation is what is built in of a provider that models.json changes.
+type foundation struct {
+	known   Provider
+	builtin bool
+	file    builtinFile
+}
+
+func (p *fileProvider) foundation() (from foundation) {
+	if len(p.models) == 0 {
+		return from // nobody builds on it
+	}
+	if from.known, from.builtin = builtinProvider(p.id); from.builtin {
+		from.file = readBuiltin(p.id)
+	}
+	return from
+}
+
 // newModel makes the model of an entry. What the entry leaves out comes from
 // the provider, then from a kindred model among those that the provider has, and
 // what all models of a built-in provider's wire format have.
-func (p *fileProvider) newModel(entry fileModel, existing []*llm.Model) *llm.Model {
+func (p *fileProvider) newModel(entry fileModel, existing []*llm.Model, from *foundation) *llm.Model {
 	var own llm.Model // what the entry says of itself
 	apply(&own, entry.raw)
 	api, base := cmp.Or(own.API, p.api), cmp.Or(own.BaseURL, p.baseURL)
 	like := &llm.Model{}
-	known, builtin := builtinProvider(p.id)
-	var file builtinFile
-	if builtin {
-		file = readBuiltin(p.id)
-	}
 	switch {
 	case api != "" && base != "":
 	case len(existing) > 0:
 		like = kindred(existing, own.ID, api)
-	case builtin:
-		like = &llm.Model{API: known.listedAPI(), BaseURL: known.BaseURL}
+	case from.builtin:
+		like = &llm.Model{API: from.known.listedAPI(), BaseURL: from.known.BaseURL}
 	}
 	api = cmp.Or(api, like.API)
-	m := file.blank(&Provider{ID: p.id}, api)
+	m := from.file.blank(&Provider{ID: p.id}, api)
 	base = cmp.Or(base, m.BaseURL, like.BaseURL)
 	if p.compat != nil {
 		m.Compat = mergeCompat(m.Compat, p.compat)
@@ -304,8 +319,9 @@ func (p *fileProvider) merged(existing []*llm.Model) []*llm.Model {
 	for i, m := range out {
 		at.of(m.ID, i)
 	}
+	from := p.foundation()
 	for _, entry := range p.models {
-		m := p.newModel(entry, out)
+		m := p.newModel(entry, out, &from)
 		if i, had := at.of(m.ID, len(out)); had {
 			out[i] = m
 		} else {

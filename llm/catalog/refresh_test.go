@@ -219,6 +219,9 @@ func TestBadLists(t *testing.T) {
 		{"absurd price", `{"models":[{"id":"a","cost":{"tiers":[{"inputTokensAbove":1,"input":1e9,"output":1,"cacheRead":1,"cacheWrite":1}]}}]}`, "entry 0 (a) has a price"},
 		{"absurd window", `{"models":[{"id":"a","contextWindow":1e15}]}`, "entry 0 (a) has limits of tokens that no model has"},
 		{"another host", `{"models":[{"id":"a","baseUrl":"https://evil.example/v1"}]}`, "entry 0 (a) names an address that groq does not have"},
+		{"window beyond numbers", `{"data":[{"id":"a","context_length":1e30}]}`, "entry 0: contextWindow expected a number of tokens"},
+		{"window below one", `{"models":[{"id":"a","contextWindow":0.5}]}`, "entry 0: contextWindow expected a number of tokens"},
+		{"direction of writing", `{"models":[{"id":"a\u202eb"}]}`, "entry 0 has a name that cannot be shown"},
 		{"another path", `{"models":[{"id":"a","baseUrl":"https://api.groq.com/other"}]}`, "entry 0 (a) names an address that groq does not have"},
 		{"another format", `{"models":[{"id":"a","api":"anthropic-messages"}]}`, "entry 0 (a) names a wire format that groq does not speak"},
 		{"control characters", `{"models":[{"id":"a\u001b[31m"}]}`, "entry 0 has a name that cannot be shown"},
@@ -449,4 +452,32 @@ func FuzzStore(f *testing.F) {
 			t.Fatal("what was saved is not there")
 		}
 	})
+}
+
+// What stands in the place of the store and is no file is left alone, also
+// behind a symbolic link.
+func TestRefreshReplacesOnlyFiles(t *testing.T) {
+	c := refreshable(t, nil)
+	l := serveList(t, `{"data":[{"id":"new"}]}`)
+	folder := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	places := []string{folder}
+	if err := os.Symlink(folder, c.o.StoreFile); err == nil { // not everywhere allowed
+		places = append(places, c.o.StoreFile)
+	}
+	for _, place := range places {
+		c.o.StoreFile = place
+		_, err := c.Refresh(t.Context(), RefreshOptions{Providers: []string{"groq"}, URL: l.URL, Force: true})
+		if err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+			t.Errorf("%s: got %v", place, err)
+		}
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			t.Errorf("%s: the folder is gone: %v", place, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(place), ".*.tmp")); left != nil {
+			t.Errorf("left: %v", left)
+		}
+	}
 }

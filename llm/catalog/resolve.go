@@ -302,7 +302,7 @@ func best(list []*llm.Model) *llm.Model {
 		switch {
 		case top == nil, dated(top.ID) && !dated(m.ID):
 			top = m
-		case dated(m.ID) == dated(top.ID) && strings.Compare(m.ID, top.ID) > 0:
+		case dated(m.ID) == dated(top.ID) && order(m.ID, top.ID) > 0:
 			top = m
 		}
 	}

@@ -86,7 +86,7 @@ func modelField(name string) shape {
 			return nil
 		}}.check
 	case "contextWindow", "maxTokens":
-		return positive
+		return tokenCount
 	case "headers":
 		return dict(aString)
 	case "compat":

@@ -116,15 +116,22 @@ func nonEmpty(c *checker, path string) {
 	}
 }
 
-// positive is a number above zero.
-func positive(c *checker, path string) {
+// maxTokenCount bounds numbers of tokens: whole numbers up to it are exact.
+const maxTokenCount = 1 << 53
+
+// tokenCount is a number of tokens, at least one.
+func tokenCount(c *checker, path string) {
 	if c.r.Kind() != '0' {
 		c.fail(path, "expected a number, found %s", kindName(c.r.Kind()))
 		c.r.Skip()
 		return
 	}
-	if at := c.r.Offset(); c.r.Float() <= 0 {
+	at := c.r.Offset()
+	switch n := c.r.Float(); {
+	case n <= 0:
 		c.failAt(at, path, "expected a number above 0")
+	case n < 1 || n > maxTokenCount:
+		c.failAt(at, path, "expected a number of tokens")
 	}
 }
 
@@ -204,6 +211,9 @@ func (f fields) check(c *checker, path string) {
 }
 
 func pointerEscape(name string) string {
+	if !strings.ContainsAny(name, "~/") {
+		return name
+	}
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 

@@ -13,7 +13,7 @@ import (
 // setting hold them: ids, parts of names, or globs over provider/id and id, each
 // with an optional :level. Only models that are set up count. It keeps the order
 // of the patterns; a model appears once. Patterns without a match give a
-// warning.
+// warning, as do those with a word that is no level, which is left out.
 func (c *Catalog) Scope(patterns []string) (choices []Choice, warnings []string) {
 	models := c.Available()
 	add := func(m *llm.Model, level llm.ThinkingLevel) {
@@ -36,12 +36,15 @@ func (c *Catalog) Scope(patterns []string) (choices []Choice, warnings []string)
 					found = true
 				}
 			}
-		} else if m, level := match(models, pattern); m != nil {
-			add(m, level)
-			found = true
 		} else if m, level := c.matchRef(models, pattern); m != nil {
 			add(m, level)
 			found = true
+		} else if i := strings.LastIndexByte(pattern, ':'); i > 0 {
+			if m, _ := c.matchRef(models, pattern[:i]); m != nil {
+				add(m, "")
+				found = true
+				warnings = append(warnings, fmt.Sprintf("Invalid thinking level %q in pattern %q. Using the default level.", pattern[i+1:], pattern))
+			}
 		}
 		if !found {
 			warnings = append(warnings, fmt.Sprintf("No models match pattern %q", pattern))
@@ -50,8 +53,12 @@ func (c *Catalog) Scope(patterns []string) (choices []Choice, warnings []string)
 	return choices, warnings
 }
 
-// matchRef matches provider/part, where part need not be a whole id.
+// matchRef is match for patterns that may also be provider/part, where part need
+// not be a whole id.
 func (c *Catalog) matchRef(models []*llm.Model, pattern string) (*llm.Model, llm.ThinkingLevel) {
+	if m, level := match(models, pattern); m != nil {
+		return m, level
+	}
 	head, tail, ok := strings.Cut(pattern, "/")
 	p, known := c.Provider(head)
 	if !ok || !known {

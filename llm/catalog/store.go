@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -155,6 +156,10 @@ func (c *Catalog) save(provider string, e *storeEntry) error {
 		path = real
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	// A device or a pipe would be gone when another file takes its name.
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
+		return fmt.Errorf("%s is not a regular file", path)
 	}
 	s := readStore(path)
 	raw := e.append(nil)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/pinch-agent/pinch/llm"
@@ -41,13 +42,13 @@ func subsequence(word, text string) bool {
 func Table(models []*llm.Model) string {
 	models = slices.Clone(models)
 	slices.SortStableFunc(models, func(a, b *llm.Model) int {
-		return cmp.Or(strings.Compare(a.Provider, b.Provider), strings.Compare(a.ID, b.ID))
+		return cmp.Or(order(a.Provider, b.Provider), order(a.ID, b.ID))
 	})
 	rows := [][]string{{"provider", "model", "context", "max-out", "thinking", "images"}}
 	yes := map[bool]string{true: "yes", false: "no"}
 	for _, m := range models {
 		rows = append(rows, []string{
-			m.Provider, m.ID, tokens(m.ContextWindow), tokens(m.MaxTokens), yes[m.Reasoning], yes[m.AcceptsImages()],
+			shown(m.Provider), shown(m.ID), tokens(m.ContextWindow), tokens(m.MaxTokens), yes[m.Reasoning], yes[m.AcceptsImages()],
 		})
 	}
 	widths := make([]int, len(rows[0]))
@@ -70,11 +71,30 @@ func Table(models []*llm.Model) string {
 	return b.String()
 }
 
+// shown is a name that does nothing to a terminal but being shown.
+func shown(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unshowable(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, name)
+}
+
+// unshowable reports whether a character moves the cursor, breaks the line or
+// turns the direction of writing.
+func unshowable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
 // tokens is a count in thousands or millions, such as 200K, 1M or 1.5M.
 func tokens(n int) string {
 	scale := func(unit int, suffix string) string {
 		if n%unit == 0 {
 			return strconv.Itoa(n/unit) + suffix
+		}
+		if n%unit%(unit/2) == unit/4 {
+			n += unit / 100 // what lies in the middle is rounded up, not to even
 		}
 		return strconv.FormatFloat(float64(n)/float64(unit), 'f', 1, 64) + suffix
 	}

@@ -50,7 +50,7 @@ func (x *exchange) address() (string, error) {
 		return at.URL(operation), nil
 	}
 	base, err := x.host.BaseURL(x.model, &x.req.Options)
-	return base + operation, err
+	return wire.Join(base, operation), err
 }
 
 // Rejected implements wire.Exchange.

@@ -36,7 +36,7 @@ func (x *exchange) Request() (*wire.Call, error) {
 		if base == "" {
 			base = defaultBaseURL
 		}
-		address = base + "/" + modelPath(x.model.ID)
+		address = wire.Join(base, "/"+modelPath(x.model.ID)+stream)
 		header.Set("X-Goog-Api-Key", o.APIKey)
 	}
 	wire.Override(header, x.model, o)
@@ -51,8 +51,11 @@ func (x *exchange) Request() (*wire.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Call{URL: address + ":streamGenerateContent?alt=sse", Header: header, Body: body, ErrorText: statusText}, nil
+	return &wire.Call{URL: address, Header: header, Body: body, ErrorText: statusText}, nil
 }
+
+// stream is the operation on a model, and how its answer is to come.
+const stream = ":streamGenerateContent?alt=sse"
 
 // modelPath is the resource of a model: its id may name the resource already.
 func modelPath(id string) string {

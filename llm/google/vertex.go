@@ -33,8 +33,8 @@ const (
 // keyEndpoint takes requests that a key authorizes, for every location.
 const keyEndpoint = "https://aiplatform.googleapis.com"
 
-// vertexTarget is the address of the model, without the method, and puts what
-// authorizes the request into header.
+// vertexTarget is the address of the request, and puts what authorizes it into
+// header.
 func (x *exchange) vertexTarget(header http.Header) (string, error) {
 	o := &x.req.Options
 	base := ""
@@ -121,13 +121,14 @@ func endpoint(location string) string {
 	}
 }
 
-// join appends a resource to a base URL, behind the version that the base may
-// have already.
+// join is the address of the operation on a resource, behind the version that the
+// base may have already.
 func join(base, resource string) string {
+	path := "/" + resource + stream
 	if !hasVersion(base) {
-		base += "/v1"
+		path = "/v1" + path
 	}
-	return base + "/" + resource
+	return wire.Join(base, path)
 }
 
 // hasVersion reports whether a segment of a URL's path is a version such as v1 or

@@ -2,7 +2,6 @@ package mistral
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/wire"
@@ -32,7 +31,7 @@ func (x *exchange) Request() (*wire.Call, error) {
 		return nil, err
 	}
 	return &wire.Call{
-		URL:    strings.TrimRight(base, "/") + "/v1/chat/completions",
+		URL:    wire.Join(base, "/v1/chat/completions"),
 		Header: x.headers(), Body: body,
 		ErrorText: statusText, AllResponses: true, NoRetry: true,
 	}, nil

@@ -22,10 +22,11 @@ func (x *exchange) Request() (*wire.Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.url = strings.TrimRight(base, "/") + "/messages"
+	operation := "/messages"
 	if x.own.Debug {
-		x.url += "?debug=1"
+		operation += "?debug=1"
 	}
+	x.url = wire.Join(base, operation)
 	body, _, err := wire.Payload(x.body(), x.model, o)
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func (x *exchange) Rejected(e *wire.StatusError) bool {
 	w.Int("version", 1)
 	w.Text("provider", x.model.Provider)
 	w.Text("model", x.model.ID)
-	w.Text("url", withoutPassword(x.url))
+	w.Text("url", publicAddress(x.url))
 	w.Int("status", int64(e.Status))
 	w.Text("statusText", e.Reason)
 	if len(f.object) <= maxDetail {
@@ -142,11 +143,11 @@ func (x *exchange) Rejected(e *wire.StatusError) bool {
 // maxDetail bounds the error object that a session keeps, in bytes.
 const maxDetail = 16 << 10
 
-// withoutPassword is an address without the password that it may hold.
-func withoutPassword(address string) string {
+// publicAddress is an address without the credentials that it may hold.
+func publicAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
 	}
-	return u.Redacted()
+	return wire.PublicAddress(u)
 }

@@ -164,7 +164,7 @@ func TestErrorResponses(t *testing.T) {
 		if text == "" {
 			text = "Gateway Timeout"
 		}
-		want := fmt.Sprintf(`{"version":1,"provider":"radius","model":"m-1","url":"http://user:xxxxx@backend.test/messages","status":%d,"statusText":%q,`, c.status, text)
+		want := fmt.Sprintf(`{"version":1,"provider":"radius","model":"m-1","url":"http://backend.test/messages","status":%d,"statusText":%q,`, c.status, text)
 		if c.details != "" {
 			want += c.details + ","
 		}

@@ -128,25 +128,6 @@ func fields(header http.Header, known, secrets []string, names bool) map[string]
 	return out
 }
 
-// address is a URL without its user and with the values of its query replaced
-// but for the few that say how to answer.
-func address(u *url.URL, secrets []string) string {
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	var query []string
-	for part := range strings.SplitSeq(u.RawQuery, "&") {
-		name, _, _ := strings.Cut(part, "=")
-		switch name {
-		case "":
-		case "alt", "api-version", "beta", "debug":
-			query = append(query, part)
-		default:
-			query = append(query, name+"="+wire.Redacted)
-		}
-	}
-	shown.RawQuery = strings.Join(query, "&")
-	return wire.Redact(shown.String(), secrets)
-}
-
 // publicModel is m without what may be secret: its own header fields, and user
 // and query of its address.
 func publicModel(m *llm.Model, secrets []string) llm.Model {
@@ -206,6 +187,9 @@ func readAll(data []byte) (*head, []exchange, error) {
 		}
 		if e.Type != "exchange" {
 			continue // of a later version
+		}
+		if e.Model.API == ID {
+			return nil, nil, fmt.Errorf("line %d: it is the recording of a recording", number)
 		}
 		if e.Response != nil {
 			if _, err := e.Response.chunks(); err != nil {

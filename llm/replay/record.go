@@ -19,8 +19,12 @@ import (
 	"github.com/pinch-agent/pinch/llm"
 )
 
-// maxAnswer bounds what is kept of one answer, in bytes.
-const maxAnswer = 64 << 20
+// The bounds of what is kept, in bytes: of one answer, and of a recording, which
+// is no longer than one that can be read.
+const (
+	maxAnswer    = 16 << 20
+	maxRecording = 64 << 20
+)
 
 // Options are those of a Recorder. The zero value works.
 type Options struct {
@@ -38,6 +42,7 @@ type Recorder struct {
 	o    Options
 	mu   sync.Mutex
 	file *os.File
+	size int
 	err  error // of the first write that failed
 }
 
@@ -90,8 +95,13 @@ func (r *Recorder) write(v any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil && r.file != nil {
-		if err == nil {
+		switch {
+		case err != nil:
+		case r.size+len(b) > maxRecording:
+			err = fmt.Errorf("it would be longer than %d MiB", maxRecording>>20)
+		default:
 			_, err = r.file.Write(b)
+			r.size += len(b)
 		}
 		r.err = err
 	}
@@ -149,7 +159,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	if call == nil { // a request for a token, or the like
 		return t.base.RoundTrip(req)
 	}
-	more := call.Secrets
+	more := slices.Concat(call.Secrets, wire.AddressSecrets(req.URL))
 	if t.r.o.Secrets != nil {
 		more = slices.Concat(more, t.r.o.Secrets())
 	}
@@ -157,7 +167,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	e := &exchange{
 		Type: "exchange", Model: publicModel(t.model, secrets), Key: kindOf(t.options.APIKey),
 		Request: request{
-			Method: req.Method, URL: address(req.URL, secrets), Header: fields(req.Header, requestFields, secrets, true),
+			Method: req.Method, URL: wire.Redact(wire.PublicAddress(req.URL), secrets), Header: fields(req.Header, requestFields, secrets, true),
 		},
 	}
 	if t.model.BaseURL == "" { // the wire format has its own rule for it
@@ -191,12 +201,16 @@ type recordingBody struct {
 	secrets []string
 	body    bytes.Buffer
 	sizes   []int
+	long    bool // more came than is kept
 	once    sync.Once
 }
 
 func (b *recordingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 && b.body.Len()+n <= maxAnswer {
+	if n > 0 && b.body.Len()+n > maxAnswer {
+		b.long = true
+	}
+	if n > 0 && !b.long {
 		b.body.Write(p[:n])
 		b.sizes = append(b.sizes, n)
 		b.e.Response.Times = append(b.e.Response.Times, b.t.r.o.Now().Sub(b.start).Milliseconds())
@@ -231,6 +245,9 @@ func (b *recordingBody) Close() error {
 func (b *recordingBody) done(cut bool) {
 	b.once.Do(func() {
 		b.e.Cut = cut
+		if b.long {
+			b.e.Cut, b.e.Error = false, fmt.Sprintf("the recording keeps %d MiB of an answer, and this one was longer", maxAnswer>>20)
+		}
 		b.e.Response.setBody(b.body.Bytes(), b.sizes, b.secrets)
 		b.t.r.write(b.e)
 	})

@@ -240,6 +240,7 @@ func TestBadRecordings(t *testing.T) {
 		{"newer", "{\"type\":\"recording\",\"version\":99}\n", "update the program"},
 		{"nothing in it", "{\"type\":\"recording\",\"version\":1}\n", "holds no request"},
 		{"torn", "{\"type\":\"recording\",\"version\":1}\n{\"type\":\"exchange\",\"model\"", "line 2"},
+		{"of itself", "{\"type\":\"recording\",\"version\":1}\n{\"type\":\"exchange\",\"model\":{\"id\":\"m\",\"api\":\"replay\"}}\n", "line 2: it is the recording of a recording"},
 		{"lying sizes", "{\"type\":\"recording\",\"version\":1}\n{\"type\":\"exchange\",\"response\":{\"text\":\"x\",\"sizes\":[5]}}\n", "line 2: sizes"},
 	} {
 		path := filepath.Join(dir, c.name)
@@ -326,5 +327,45 @@ func TestSigningKeysStayOut(t *testing.T) {
 	}
 	if bytes.Contains(file, []byte(secret)) || bytes.Contains(file, []byte(token)) || bytes.Count(file, []byte("is it [redacted]?")) != 2 {
 		t.Errorf("the recording is\n%s", file)
+	}
+}
+
+// goodMorning is a service that says one thing.
+type goodMorning struct{}
+
+func (goodMorning) RoundTrip(r *http.Request) (*http.Response, error) {
+	io.Copy(io.Discard, r.Body)
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader("data: {\"choices\":[{\"delta\":{\"content\":\"Good morning.\"}}]}\n\n" +
+			"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")),
+	}, nil
+}
+
+// A recording ends where it could not be read again, and says so.
+func TestRecordingIsBounded(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	url := service(t, func(w http.ResponseWriter, r *http.Request) {
+		events("data: {\"choices\":[{\"delta\":{\"content\":\"start\"}}]}\n\n")(w, r)
+		for range 20 {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\n", long)
+		}
+		io.WriteString(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	})
+	rec, registry, path := recorder(t)
+	if _, m := run(t, t.Context(), registry.Stream, model(url), question("q")); m.StopReason != llm.StopStop {
+		t.Fatal(m.ErrorMessage)
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, registry, stand := played(t, path)
+	_, m := run(t, t.Context(), registry.Stream, stand, question("q"))
+	text := llm.TextOf(m.Content, "")
+	if !strings.HasPrefix(text, "startxxx") || !strings.Contains(m.ErrorMessage, "keeps 16 MiB") {
+		t.Errorf("%d bytes, error %q", len(text), m.ErrorMessage)
+	}
+	if strings.Trim(strings.TrimPrefix(text, "start"), "x") != "" {
+		t.Error("a piece is missing in the middle")
 	}
 }

@@ -49,7 +49,7 @@ func (x *exchange) call(body []byte) (*wire.Call, error) {
 		wire.Copilot(header, x.req.Messages)
 	}
 	wire.Override(header, x.model, o)
-	return &wire.Call{URL: base + "/responses", Header: header, Body: body, ErrorText: errorText(x.model.Provider)}, nil
+	return &wire.Call{URL: wire.Join(base, "/responses"), Header: header, Body: body, ErrorText: errorText(x.model.Provider)}, nil
 }
 
 // authorized reports whether a request has a key or a header in its place.

@@ -11,14 +11,15 @@ import (
 	"github.com/pinch-agent/pinch/llm"
 )
 
-// Explain says in one line why an answer failed and what a person can do.
-func Explain(m *llm.Assistant, window int) string {
+// Explain says in one line why an answer failed and what a person can do. saved
+// says whether the session is on disk, where -c finds it.
+func Explain(m *llm.Assistant, window int, saved bool) string {
 	text := OneLine(m.ErrorMessage)
 	if text == "" {
 		text = "the model failed without a reason"
 	}
 	said := plainly(m.Provider, text)
-	if advice := advise(m, text, window); advice != "" {
+	if advice := advise(m, text, window, saved); advice != "" {
 		said = strings.TrimRight(said, ". ") + ". " + advice
 	}
 	return "Error: " + said
@@ -58,7 +59,7 @@ func message(text string) string {
 			}
 			if s, ok := jsonwire.StringValue(v); ok {
 				if s = OneLine(s); s != "" {
-					return s
+					return message(s) // it may be a whole page
 				}
 			}
 		}
@@ -100,7 +101,7 @@ func cut(s string) string {
 	return s[:n] + "…"
 }
 
-func advise(m *llm.Assistant, text string, window int) string {
+func advise(m *llm.Assistant, text string, window int, saved bool) string {
 	lower := strings.ToLower(text)
 	has := func(words ...string) bool {
 		for _, w := range words {
@@ -117,11 +118,17 @@ func advise(m *llm.Assistant, text string, window int) string {
 	case llm.IsContextOverflow(m, window):
 		return "The conversation is too long for " + m.Model + ": start a new session, or take a model with a larger window (--model)."
 	case status == "401" || status == "403" || has("no api key", "authentication_error", "invalid api key", "unauthorized"):
-		return "Check the key of " + m.Provider + ": its environment variable, auth.json, models.json or --api-key."
+		return "Check the key of " + m.Provider + ": its environment variable, auth.json, models.json or --api-key; pinch auth status shows which one counts."
+	case status == "407":
+		return "Put the user and the password of the proxy into its address, in HTTP_PROXY or the httpProxy setting."
 	case status == "402" || has("insufficient_quota", "quota exceeded", "billing", "available balance"):
 		return "Check the account of " + m.Provider + ", or take another model (--model)."
 	case status == "404" || has("not_found_error", "model not found"):
 		return "Check the model id and the provider's address; --list-models shows what is set up."
+	case strings.HasPrefix(lower, "the recording ") && has(" is over: "):
+		return "Record a longer run (--record), or take another model (--model)."
+	case (status == "429" || has("rate limit", "too many requests")) && !saved:
+		return "Wait a while and try again, or take another model (--model)."
 	case status == "429" || has("rate limit", "too many requests"):
 		return "Wait a while and go on with -c, or take another model (--model)."
 	case has("proxyconnect"):
@@ -134,14 +141,18 @@ func advise(m *llm.Assistant, text string, window int) string {
 		return "Check baseUrl and api of " + m.Provider + " in models.json: they have to name a service that streams its answers."
 	case strings.HasPrefix(status, "3"):
 		return "Check baseUrl of " + m.Provider + " in models.json: the service has another address."
+	case (llm.IsRetryable(m) || strings.HasPrefix(status, "5")) && !saved:
+		return "Try again in a while."
 	case llm.IsRetryable(m) || strings.HasPrefix(status, "5"):
 		return "Try again in a while: -c goes on with this session."
 	case status != "":
 		return "The provider refused the request: change what it names, or take another model (--model)."
-	case m.StopReason == llm.StopError && !has("models.json", " --", " -c "):
-		return "Try again with -c, which goes on with this session, or take another model (--model)."
+	case m.StopReason != llm.StopError || has("models.json", " --", " -c "):
+		return ""
+	case !saved:
+		return "Try again, or take another model (--model)."
 	}
-	return ""
+	return "Try again with -c, which goes on with this session, or take another model (--model)."
 }
 
 // refusal is the HTTP status and the body in an error text that tells of a

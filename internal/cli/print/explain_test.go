@@ -13,6 +13,7 @@ func TestExplain(t *testing.T) {
 		{`400: {"message":"shape wrong."}`, "Error: acme answers 400: shape wrong. The provider refused"},
 		{`401 {"error":{"message":"bad key"}}`, "Error: acme answers 401: bad key. Check the key of acme"},
 		{`402 no money`, "Error: acme answers 402: no money. Check the account"},
+		{`407 status code (no body)`, "Error: acme answers 407: no reason given. Put the user and the password of the proxy"},
 		{`404 {"error":"gone"}`, "Error: acme answers 404: gone. Check the model id"},
 		{`429 {"detail":"slow\ndown"}`, "Error: acme answers 429: slow down. Wait a while"},
 		{`500 oops`, "Error: acme answers 500: oops. Try again"},
@@ -38,15 +39,31 @@ func TestExplain(t *testing.T) {
 		{`{"error":{"message":"gone","code":404,"status":"NOT_FOUND"}}`, "Error: acme answers 404: gone. Check the model id"},
 		{`{"error":{"message":"gone","code":"404"}}`, "Error: gone. Try again"},
 		{`200: OK: <!DOCTYPE html><title>Log in</title>`, "Error: acme answers 200: a web page, Log in. Check baseUrl and api"},
+		{`{"error":{"message":"<html><title>Log in</title></html>","code":404}}`, "Error: acme answers 404: a web page, Log in. Check the model id"},
 		{`5000 apples`, "Error: 5000 apples. Try again with -c"},
 		{``, "Error: the model failed without a reason"},
+		{`the recording x.jsonl is over: it holds 2 requests`, "2 requests. Record a longer run (--record)"},
 	} {
-		got := Explain(&llm.Assistant{Provider: "acme", Model: "m", StopReason: llm.StopError, ErrorMessage: c.message}, 200_000)
+		got := Explain(&llm.Assistant{Provider: "acme", Model: "m", StopReason: llm.StopError, ErrorMessage: c.message}, 200_000, true)
 		if !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
 			t.Errorf("%q\n got %q\nwant %q", c.message, got, c.want)
 		}
 	}
-	if got := Explain(&llm.Assistant{Provider: "acme", StopReason: llm.StopAborted, ErrorMessage: "Request was aborted"}, 0); got != "Error: Request was aborted" {
+	if got := Explain(&llm.Assistant{Provider: "acme", StopReason: llm.StopAborted, ErrorMessage: "Request was aborted"}, 0, true); got != "Error: Request was aborted" {
 		t.Error(got)
+	}
+}
+
+// Without a session on disk there is nothing that -c could go on with.
+func TestExplainUnsaved(t *testing.T) {
+	for message, want := range map[string]string{
+		"429 slow":    "Error: acme answers 429: slow. Wait a while and try again, or take another model (--model).",
+		"500 oops":    "Error: acme answers 500: oops. Try again in a while.",
+		"5000 apples": "Error: 5000 apples. Try again, or take another model (--model).",
+	} {
+		m := &llm.Assistant{Provider: "acme", Model: "m", StopReason: llm.StopError, ErrorMessage: message}
+		if got := Explain(m, 200_000, false); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

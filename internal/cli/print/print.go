@@ -21,6 +21,7 @@ import (
 // returns the exit status: 1 when the last answer failed or was cut off at the
 // model's limit.
 func Run(ctx context.Context, h *harness.Harness, prompts []opening.Prompt, out, errs io.Writer) int {
+	saved := h.Session().File() != ""
 	var last *llm.Assistant
 	var failed error
 	for _, p := range prompts {
@@ -39,7 +40,7 @@ func Run(ctx context.Context, h *harness.Harness, prompts []opening.Prompt, out,
 	case last == nil:
 		return 0
 	case last.StopReason == llm.StopError || last.StopReason == llm.StopAborted:
-		fmt.Fprintln(errs, Explain(last, h.Model().ContextWindow))
+		fmt.Fprintln(errs, Explain(last, h.Model().ContextWindow, saved))
 		return 1
 	}
 	err := write(ctx, out, text(last))
@@ -47,11 +48,19 @@ func Run(ctx context.Context, h *harness.Harness, prompts []opening.Prompt, out,
 		err = errors.New("nobody reads it")
 	}
 	if err != nil {
-		fmt.Fprintf(errs, "Error: the answer could not be written (%v): it is in the session\n", err)
+		where := ""
+		if saved {
+			where = ": it is in the session"
+		}
+		fmt.Fprintf(errs, "Error: the answer could not be written (%v)%s\n", err, where)
 		return 1
 	}
 	if last.StopReason == llm.StopLength {
-		fmt.Fprintln(errs, "Warning: the answer was cut off at the model's output limit; -c goes on with this session.")
+		advice := ""
+		if saved {
+			advice = "; -c goes on with this session"
+		}
+		fmt.Fprintf(errs, "Warning: the answer was cut off at the model's output limit%s.\n", advice)
 		return 1
 	}
 	return 0
