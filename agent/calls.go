@@ -159,7 +159,9 @@ func (r *run) prepare(msg *llm.Assistant, c *pending) {
 		return
 	}
 	block, err := guard("hook before tool calls", func() (*Block, error) {
-		return r.cfg.BeforeToolCall(r.ctx, r.info(msg, c))
+		info := r.info(msg, c)
+		info.SetArgs = func(args jsontext.Value) { c.args = args }
+		return r.cfg.BeforeToolCall(r.ctx, info)
 	})
 	switch {
 	case err != nil:
@@ -333,12 +335,12 @@ func (r *run) review(msg *llm.Assistant, c *pending) {
 		return
 	}
 	if patch != nil {
-		c.settle(patch.apply(c.result))
+		c.settle(patch.Apply(c.result))
 	}
 }
 
-// apply is r with the fields that p sets.
-func (p *ResultPatch) apply(r Result) Result {
+// Apply is r with the fields that p sets.
+func (p *ResultPatch) Apply(r Result) Result {
 	if p.Content != nil {
 		r.Content, r.StructuredContent = *p.Content, nil
 	}

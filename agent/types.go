@@ -168,6 +168,10 @@ type CallInfo struct {
 	Tool    *Tool
 	Args    jsontext.Value // validated and coerced
 	Context Context
+
+	// SetArgs makes the call run with other arguments, which are not validated
+	// again. It is set for hooks before a call and works until they return.
+	SetArgs func(args jsontext.Value)
 }
 
 // Block keeps a call from running.

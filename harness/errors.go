@@ -18,7 +18,10 @@ const (
 	KindInvalidArgument Kind = "invalid_argument" // the caller's argument is wrong
 	KindSession         Kind = "session"          // the session could not be read or written
 	KindAuth            Kind = "auth"             // no usable credentials for the model
-	KindUnknown         Kind = "unknown"          // a listener, a hook or the stream function failed or panicked
+	KindHook            Kind = "hook"             // one of the Hooks failed, or a listener that was told of the queues
+	KindCompaction      Kind = "compaction"       // the conversation could not be compacted
+	KindBranchSummary   Kind = "branch_summary"   // a branch could not be summed up
+	KindUnknown         Kind = "unknown"          // a listener, a callback of Options or the stream function failed or panicked
 )
 
 // Error is every error that a Harness returns. What a model or a tool does
@@ -58,3 +61,13 @@ func isBroken(err error) bool {
 
 // isRefused reports whether the session does not take an entry, now or later.
 func isRefused(err error) bool { return errors.Is(err, &session.Error{Kind: session.BadEntry}) }
+
+// guarded makes an error of a panic: callbacks of Options are called on the way.
+func guarded(op string, fn func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &Error{KindUnknown, op, fmt.Errorf("a callback of the options panicked: %v", v)}
+		}
+	}()
+	return fn()
+}

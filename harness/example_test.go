@@ -3,6 +3,7 @@ package harness_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/harness"
@@ -64,4 +65,36 @@ func Example() {
 	// waiting: []
 	// model: Il pleut à Oslo.
 	// stop 8 entries
+}
+
+// A gate asks before a tool runs.
+func ExampleHooks() {
+	model := faux.New(faux.Options{})
+	model.Script(faux.Reply(faux.ToolCall("ping", "")), faux.Say("I may not."))
+	ping := &agent.Tool{Execute: func(context.Context, agent.Call) (agent.Result, error) { return agent.TextResult("pong"), nil }}
+	ping.Name, ping.Parameters = "ping", []byte(`{"type":"object"}`)
+	h, err := harness.New(harness.Options{
+		Model: model.Model(), Stream: model.Stream, Tools: []*agent.Tool{ping},
+		Hooks: []harness.Hooks{{ToolCall: func(_ context.Context, c *harness.ToolCall) (*agent.Block, error) {
+			return &agent.Block{Reason: c.ToolName + " is not allowed here"}, nil
+		}}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+	h.Subscribe(func(_ context.Context, ev harness.Event) error {
+		if ev.Type == agent.ToolExecutionEnd {
+			fmt.Println(llm.TextOf(ev.Result.Content, ""))
+		}
+		return nil
+	})
+	answer, err := h.Prompt(context.Background(), "Ping!")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(llm.TextOf(answer.Content, ""))
+	// Output:
+	// ping is not allowed here
+	// I may not.
 }

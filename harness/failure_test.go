@@ -100,7 +100,7 @@ func TestStreamFunctionFails(t *testing.T) {
 		"error": {func(context.Context, *llm.Model, *llm.Request) (*llm.Stream, error) {
 			return nil, errors.New("no wire")
 		},
-			"<nil>", "no wire"},
+			harness.KindUnknown, "no wire"},
 		"nothing": {func(context.Context, *llm.Model, *llm.Request) (*llm.Stream, error) { return nil, nil },
 			"<nil>", "the stream function returned no stream"},
 		"panic": {func(context.Context, *llm.Model, *llm.Request) (*llm.Stream, error) { panic("boom") },

@@ -1,101 +1,15 @@
-// Package harness is the front door of the engine: one conversation with a
-// model, its tools, its session and its queues.
-//
-//	h, err := harness.New(harness.Options{
-//		Model:  model,
-//		Stream: llm.NewRegistry(anthropic.New(anthropic.Config{})).Stream,
-//		Tools:  []*agent.Tool{tool.Read(…)},
-//	})
-//	…
-//	defer h.Close()
-//	h.Subscribe(func(ctx context.Context, ev harness.Event) error { … })
-//	answer, err := h.Prompt(ctx, "What does this module do?")
-//
-// # Runs
-//
-// Prompt and Continue run until the harness is idle again: the model answers,
-// tools run, failed requests are repeated, queued messages are delivered. One
-// run is active at a time; another prompt is refused as busy. Abort, or the end
-// of the prompt's context, ends the run: the request, the tools, the wait for a
-// retry. The partial answer is kept.
-//
-// While a run is active, Steer and FollowUp queue what the person says
-// meanwhile: steering is delivered before the next request, a follow-up when
-// nothing else is left to do. Neither an abort nor a failure empties the
-// queues: what waits goes out with the next run, or comes back through
-// ClearQueues.
-//
-// A model, a thinking level and tools that are set during a run hold from the
-// next turn on; a request on its way is never changed.
-//
-// # Events
-//
-// Listeners see everything that happens, one event at a time and in one order:
-//
-//	agent_start
-//	  turn_start
-//	    message_start, message_end              system and user messages
-//	    message_start, message_update…, message_end   the answer
-//	    tool_execution_start, …_update…, …_end  for each call
-//	    message_start, message_end              for each result
-//	  turn_end
-//	  …                                         further turns
-//	agent_end
-//	auto_retry_start, entry_appended, agent_start, …   where a request is repeated
-//	agent_settled
-//
-// agent_end comes once for each agent_start, agent_settled once for each prompt
-// that was accepted, whatever fails. Only agent_settled says that the harness
-// is done. queue_update comes right before the message_start of the message
-// that left its queue, and whenever a queue changes otherwise.
-//
-// # Session
-//
-// Every message is appended to the session when it ends, after the listeners
-// have seen it: system messages, prompts, answers (the partial answer of an
-// aborted run too) and tool results. Before each request the context is taken
-// from the session, so what was edited or branched meanwhile counts; it costs
-// what is new.
-//
-// What is recorded beside the messages of a run waits: SetModel,
-// SetThinkingLevel and AppendMessage write at the end of the turn, so that
-// nothing comes between a call and its result, and AppendMessage of a shell
-// command of the user at the end of the run.
-//
-// # Virtual models
-//
-// A virtual model stands for others: its llm.Router, which Options.Router finds,
-// says before each request who answers it. The session records the virtual model
-// as the one that was chosen, and each answer records the model that gave it and
-// its thinking level. A state that the router wants to keep is written to the
-// branch before the request is sent.
-//
-// # Errors
-//
-// What goes wrong with a model is in its message: StopReason error or aborted,
-// and ErrorMessage. Failures that pass by themselves are repeated, see Retry;
-// the failed answer stays in the session and leaves the context. An *Error from
-// Prompt says that there was no run (busy, invalid_state, invalid_argument,
-// auth), that the session could not be written (session), or that a listener, a
-// hook or the stream function failed (unknown). In the last two cases the run
-// ends early with a failed answer, which the listeners see and Prompt returns
-// or the session has.
-//
-// A message that could not be written is kept in memory and seen by Messages.
-// The next prompt, and Close, write it first; while that fails, prompts are
-// refused. Once there is room again nothing needs to be said twice: Continue
-// goes on from the last message.
-//
-// A Harness is safe for concurrent use.
 package harness
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/compact"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
 	"github.com/pinch-agent/pinch/session/memory"
@@ -130,14 +44,29 @@ type Options struct {
 	Session *session.Session
 
 	Tools []*agent.Tool
+	// ActiveTools names those of Tools that are in force; nil for all of them.
+	ActiveTools []string
+	// Resources are skills and templates that the program itself calls.
+	Resources Resources
 
-	// SystemPrompt is the prompt as one text. Sections, when set, is used
-	// instead: it returns the named parts of the prompt for the tools in
-	// force, and is asked at the start of each prompt. Only parts that changed
-	// are added to the transcript, so that prompt caches stay valid; a
-	// conversation without a prompt gets all of them.
+	// Prompt says where the system prompt lives; "" for RecordedPrompt.
+	Prompt PromptKind
+	// SystemPrompt is the prompt as one text. PromptText, when set, is used
+	// instead, and Sections, which returns the named parts of the prompt for
+	// the tools in force, instead of both.
+	//
+	// A recorded prompt is asked for at the start of each prompt, and between
+	// turns when model, level, tools or resources have changed. Only parts that
+	// changed are added to the transcript, so that prompt caches stay valid; a
+	// conversation without a prompt gets all of them. A fixed prompt is asked
+	// for once for each turn.
 	SystemPrompt string
+	PromptText   func(ctx context.Context, t TurnState) (string, error)
 	Sections     func(tools []*agent.Tool) []llm.Section
+
+	// Embedded makes the harness the engine of a program rather than the
+	// conversation of a person: see the documentation of the package.
+	Embedded bool
 
 	// Expand rewrites a text that a person typed: templates, skills.
 	Expand func(text string) string
@@ -152,18 +81,23 @@ type Options struct {
 	// models are physical.
 	Router func(m *llm.Model) llm.Router
 
-	Request      llm.Options     // options of every request; Memo, SessionID and Reasoning are set here
+	Request      llm.Options     // options of every request; Memo and Reasoning are set here, SessionID where it is ""
 	Execution    agent.Execution // of tool calls; "" for parallel
 	SteeringMode QueueMode       // "" for OneAtATime
 	FollowUpMode QueueMode       // "" for OneAtATime
 	Retry        Retry
 
-	// KeepCutShort leaves an answer in the context that ended before the output
-	// limit of its model for want of room. It is hidden otherwise, so that the
-	// conversation does not go on from half a sentence.
-	KeepCutShort bool
+	// Compaction says when the conversation is compacted by itself and what of
+	// it stays; the zero value compacts.
+	Compaction compact.Settings
+	// BranchReserveTokens is how much of the context window the summary of a
+	// branch leaves for itself; nil for compact.DefaultReserveTokens.
+	BranchReserveTokens *int64
 
-	// Hooks of the loop, see agent.Config.
+	Hooks     []Hooks       // called in this order; see AddHooks for later ones
+	HookGrace time.Duration // how long a hook may take once its context has ended; 0 for a second
+
+	// Hooks of the loop, see agent.Config. They are called before Hooks.
 	BeforeToolCall func(ctx context.Context, c agent.CallInfo) (*agent.Block, error)
 	AfterToolCall  func(ctx context.Context, c agent.CallInfo, r agent.Result) (*agent.ResultPatch, error)
 	// ToLLM turns the conversation into messages that a model knows; nil for
@@ -184,7 +118,14 @@ type Harness struct {
 	memo llm.Memo // encoded messages of this conversation
 	wire wire     // of the run
 
-	routing routerState // of the run
+	routing  routerState   // of the run
+	meter    compact.Meter // likewise
+	recorded recorded      // of the run
+	head     head          // of the run
+	beside   beside        // of the run
+	// recovered says that an answer was repeated after an overflow. It belongs to
+	// the run.
+	recovered bool
 
 	// saving is held by who writes to the session. It comes before mu and is
 	// never held while listeners run.
@@ -193,20 +134,34 @@ type Harness struct {
 	mu         sync.Mutex
 	free       sync.Cond // the delivery is free
 	delivering bool      // somebody is calling the listeners
-	listeners  []*Listener
+	hurry      func()    // ends the context of that, where it is not a run's; nil while none
+	listeners  []*subscription
+	hooks      []*hookSet
 	posted     []Event // events that wait for the delivery
 	model      *llm.Model
 	level      llm.ThinkingLevel
-	tools      []*agent.Tool
-	steering   queue
-	followUp   queue
-	nextTurn   []agent.Message
-	unsaved    []agent.Message // were said and could not be written
-	turnWrites []session.Data  // wait for the end of the turn
-	runWrites  []session.Data  // wait for the end of the run
-	run        *run            // nil while idle
-	done       chan struct{}   // of the last run, closed when its listeners are done; nil before the first
-	closed     bool
+	tools      []*agent.Tool // in force
+	allTools   []*agent.Tool
+	request    llm.Options
+	resources  Resources
+	// resourcesVersion tells resources apart.
+	resourcesVersion int
+	steeringMode     QueueMode
+	followUpMode     QueueMode
+	steering         queue
+	followUp         queue
+	nextTurn         []agent.Message
+	unsaved          []agent.Message // were said and could not be written
+	turnWrites       []session.Data  // wait for the end of the turn
+	runWrites        []session.Data  // wait for the end of the run
+	run              *run            // nil while idle
+	done             chan struct{}   // of the last run, closed when its listeners are done; nil before the first
+	closed           bool
+
+	life    context.Context // ends when the harness is closed
+	endLife context.CancelFunc
+	last    context.Context // ends a grace later
+	endLast context.CancelFunc
 }
 
 // New makes a Harness. A new session first records the model and the thinking
@@ -223,8 +178,29 @@ func New(o Options) (*Harness, error) {
 	if err := checkTools(op, o.Tools); err != nil {
 		return nil, err
 	}
-	h := &Harness{opts: o, sess: o.Session, now: o.Now, model: o.Model, tools: append([]*agent.Tool(nil), o.Tools...)}
+	switch o.Prompt {
+	case "", RecordedPrompt, FixedPrompt:
+	default:
+		return nil, &Error{KindInvalidArgument, op, fmt.Errorf("Options.Prompt is %q: it is recorded or fixed", o.Prompt)}
+	}
+	h := &Harness{
+		opts: o, sess: o.Session, now: o.Now, model: o.Model,
+		tools: slices.Clone(o.Tools), allTools: slices.Clone(o.Tools),
+		request: copyOptions(o.Request), resources: o.Resources.clone(),
+		steeringMode: o.SteeringMode, followUpMode: o.FollowUpMode,
+	}
+	if o.ActiveTools != nil {
+		var err error
+		if h.tools, err = pickTools(op, o.Tools, o.ActiveTools); err != nil {
+			return nil, err
+		}
+	}
+	for _, hooks := range o.Hooks {
+		h.hooks = append(h.hooks, &hookSet{Hooks: hooks})
+	}
 	h.free.L = &h.mu
+	h.life, h.endLife = context.WithCancel(context.Background())
+	h.last, h.endLast = context.WithCancel(context.Background())
 	if h.now == nil {
 		h.now = time.Now
 	}
@@ -239,6 +215,15 @@ func New(o Options) (*Harness, error) {
 		o.ThinkingLevel = llm.LevelOff
 	}
 	h.level = o.Model.ClampLevel(o.ThinkingLevel)
+	if o.Embedded {
+		// The session ends in a move that nothing followed yet.
+		if leaf := h.sess.Leaf(); leaf != nil && leaf.Type == session.TypeLeaf {
+			if err := h.sess.Branch(leaf.Data().(*session.LeafEntry).TargetID); err != nil {
+				return nil, &Error{KindSession, op, err}
+			}
+		}
+		return h, nil
+	}
 	if err := h.recordStart(); err != nil {
 		return nil, &Error{KindSession, op, err}
 	}
@@ -295,15 +280,46 @@ func (h *Harness) WaitForIdle(ctx context.Context) error {
 	}
 }
 
-// Abort ends the active run: the request, the tools, the wait for a retry. It
-// does not wait (WaitForIdle does) and leaves the queues alone (ClearQueues
-// takes them). Without a run it does nothing.
+// Abort ends what is active: a run with its request, its tools and its wait for
+// a retry, a compaction, a branch summary, and hooks that take long over its
+// outcome. It does not wait (WaitForIdle does)
+// and leaves the queues alone (ClearQueues and AbortAndClear take them). While
+// the harness is idle it does nothing.
 func (h *Harness) Abort() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.run != nil {
+	switch {
+	case h.run != nil:
 		h.run.cancel()
+	case h.hurry != nil:
+		h.hurry()
 	}
+}
+
+// Cleared are messages that AbortAndClear took from the queues.
+type Cleared struct{ Steering, FollowUp []agent.Message }
+
+// AbortAndClear is Abort for a program that wants to start anew: it empties the
+// queues of steering and follow-ups, ends what is active, waits for that, tells
+// listeners of abort, and returns what it took. What waits for the next turn
+// stays. As it waits, listeners and hooks must leave it to a goroutine of their
+// own.
+//
+// The error is that of ctx, when it ended before the harness was idle; what was
+// taken is returned all the same.
+func (h *Harness) AbortAndClear(ctx context.Context) (Cleared, error) {
+	h.mu.Lock()
+	told := Event{Event: agent.Event{Type: AbortDone}, Steering: texts(h.steering.waiting), FollowUp: texts(h.followUp.waiting)}
+	out := Cleared{Steering: h.steering.clear(), FollowUp: h.followUp.clear()}
+	h.postQueues()
+	h.mu.Unlock()
+	h.deliver()
+	h.Abort()
+	if err := h.WaitForIdle(ctx); err != nil {
+		return out, err
+	}
+	h.Tell(told)
+	return out, nil
 }
 
 // AbortRetry gives up the wait for a retry; the run then ends with the failure
@@ -324,7 +340,9 @@ func (h *Harness) Close() error {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
+	h.endLife()
 	h.Abort()
+	time.AfterFunc(h.grace(), h.endLast)
 	if err := h.WaitForIdle(context.Background()); err != nil {
 		return err
 	}

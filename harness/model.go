@@ -2,6 +2,7 @@ package harness
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/pinch-agent/pinch/agent"
@@ -40,10 +41,11 @@ func (h *Harness) SetModel(m *llm.Model) error {
 	}
 	var level llm.ThinkingLevel
 	err := h.commit(op, &session.ModelChangeEntry{Provider: m.Provider, ModelID: m.ID}, func() {
+		h.post(Event{Event: agent.Event{Type: ModelSelect}, Model: m, PreviousModel: h.model})
 		h.model = m
 		level = m.ClampLevel(h.level)
 	})
-	if err != nil {
+	if err != nil || h.opts.Embedded {
 		return err
 	}
 	return h.setLevel(op, level)
@@ -56,25 +58,74 @@ func (h *Harness) SetThinkingLevel(l llm.ThinkingLevel) error {
 }
 
 func (h *Harness) setLevel(op string, level llm.ThinkingLevel) error {
-	if h.ThinkingLevel() == level {
+	if h.ThinkingLevel() == level && !h.opts.Embedded {
 		return nil
 	}
 	return h.commit(op, &session.ThinkingLevelEntry{Level: level}, func() {
+		h.post(Event{Event: agent.Event{Type: ThinkingLevelSelect}, Level: string(level), PreviousLevel: string(h.level)})
+		if h.level != level {
+			h.post(Event{Event: agent.Event{Type: ThinkingLevelChanged}, Level: string(level)})
+		}
 		h.level = level
-		h.post(Event{Event: agent.Event{Type: ThinkingLevelChanged}, Level: string(level)})
 	})
 }
 
-// SetTools changes the tools from the next turn on. The change is declared to
-// the model in the transcript.
-func (h *Harness) SetTools(tools []*agent.Tool) error {
-	if err := checkTools("set tools", tools); err != nil {
+// SetTools changes the tools from the next turn on; those that are named in
+// active are in force, all of them when none is named. With a recorded prompt
+// the change is declared to the model in the transcript. An unknown name is an
+// *Error of kind invalid_argument, which changes nothing.
+func (h *Harness) SetTools(tools []*agent.Tool, active ...string) error {
+	const op = "set tools"
+	if err := checkTools(op, tools); err != nil {
 		return err
+	}
+	inForce := slices.Clone(tools)
+	if len(active) > 0 {
+		var err error
+		if inForce, err = pickTools(op, tools, active); err != nil {
+			return err
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tools = slices.Clone(tools)
+	h.allTools, h.tools = slices.Clone(tools), inForce
 	return nil
+}
+
+// AllTools lists the tools that SetActiveTools can choose from.
+func (h *Harness) AllTools() []*agent.Tool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.allTools)
+}
+
+// SetActiveTools puts the tools of these names in force from the next turn on,
+// in this order, and no others. An unknown name is an *Error of kind
+// invalid_argument, which changes nothing.
+func (h *Harness) SetActiveTools(names ...string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	tools, err := pickTools("set active tools", h.allTools, names)
+	if err != nil {
+		return err
+	}
+	h.tools = tools
+	return nil
+}
+
+// pickTools are the tools of some names.
+func pickTools(op string, tools []*agent.Tool, names []string) ([]*agent.Tool, error) {
+	out := make([]*agent.Tool, 0, len(names))
+	for _, name := range names {
+		i := slices.IndexFunc(tools, func(t *agent.Tool) bool { return t.Name == name })
+		if i < 0 {
+			return nil, &Error{KindInvalidArgument, op, fmt.Errorf("no tool is called %q", name)}
+		}
+		if !slices.Contains(out, tools[i]) {
+			out = append(out, tools[i])
+		}
+	}
+	return out, nil
 }
 
 // SetName gives the session a name for lists, on one line; an empty one takes

@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"github.com/pinch-agent/pinch/agent"
-	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
 )
 
@@ -138,16 +137,26 @@ func (h *Harness) flush(lists ...*[]session.Data) error {
 	return nil
 }
 
-// endTurn does the writes that waited for the end of the turn.
-func (h *Harness) endTurn(op string) error {
+// endTurn does the writes that waited for the end of the turn, and those that
+// hooks drafted, and tells that the turn is saved.
+func (h *Harness) endTurn(r *run) error {
 	h.saving.Lock()
+	h.mu.Lock()
+	waited := len(h.turnWrites) > 0
+	h.mu.Unlock()
 	err := h.flush(&h.turnWrites)
 	h.saving.Unlock()
-	h.deliver()
 	if err != nil {
-		return &Error{KindSession, op, err}
+		err = &Error{KindSession, r.op, err}
 	}
-	return nil
+	waited = waited || len(r.drafts) > 0
+	if err = first(err, h.writeDrafts(r)); !isBroken(err) {
+		h.mu.Lock()
+		h.post(Event{Event: agent.Event{Type: SavePoint}, HadPendingMutations: waited})
+		h.mu.Unlock()
+	}
+	h.deliver()
+	return err
 }
 
 // save appends a message of the run to the session. One that cannot be written
@@ -182,12 +191,11 @@ func (h *Harness) omit(op, target string) (*session.Entry, error) {
 // checkMessages refuses what a conversation cannot take from outside.
 func checkMessages(op string, messages []agent.Message) error {
 	for _, m := range messages {
-		v := reflect.ValueOf(m)
 		var why error
 		switch {
-		case m == nil || v.Kind() == reflect.Pointer && v.IsNil():
+		case isNil(m):
 			why = errors.New("a message is nil")
-		case v.Kind() != reflect.Pointer:
+		case reflect.ValueOf(m).Kind() != reflect.Pointer:
 			why = fmt.Errorf("a message must be a pointer, not a %T", m)
 		case m.Role() == session.RoleBranchSummary, m.Role() == session.RoleCompactionSummary:
 			why = errors.New("summaries are made by the session")
@@ -197,6 +205,12 @@ func checkMessages(op string, messages []agent.Message) error {
 		}
 	}
 	return nil
+}
+
+// isNil reports whether v is nil, or a nil pointer of some type.
+func isNil(v any) bool {
+	p := reflect.ValueOf(v)
+	return !p.IsValid() || p.Kind() == reflect.Pointer && p.IsNil()
 }
 
 // checkTools refuses tools that a model could not call.
@@ -216,10 +230,4 @@ func checkTools(op string, tools []*agent.Tool) error {
 		names[t.Name] = true
 	}
 	return nil
-}
-
-// asUser is m where it is a user message, which may come from a queue.
-func asUser(m agent.Message) *llm.User {
-	u, _ := m.(*llm.User)
-	return u
 }

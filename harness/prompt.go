@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/llm"
@@ -12,16 +13,52 @@ import (
 
 // Prompt says text to the model and runs until the harness is idle. It returns
 // the last answer of the run, whose StopReason tells how it went; nil when
-// there is none that counts: the run failed before a request, or the answer was
-// cut short for want of room in the context and is hidden.
+// there is none that counts: the run failed before a request, the answer was
+// cut short for want of room in the context and is hidden, or a hook handled the
+// text itself.
 //
 // The error is an *Error; the documentation of the package says what its kinds
 // mean for the run.
 func (h *Harness) Prompt(ctx context.Context, text string, images ...*llm.Image) (*llm.Assistant, error) {
-	return h.PromptMessages(ctx, h.userMessage(text, images))
+	return h.Submit(ctx, Input{Text: text, Images: images})
 }
 
-// PromptMessages is Prompt with messages as they are.
+// Submit is Prompt for an input whose source is known. While a run is active it
+// queues the input as in.Behavior says, and returns no answer; without a
+// behaviour the input is refused as busy.
+func (h *Harness) Submit(ctx context.Context, in Input) (*llm.Assistant, error) {
+	const op = "prompt"
+	switch in.Behavior {
+	case "", AsSteering, AsFollowUp:
+	default:
+		return nil, &Error{KindInvalidArgument, op, fmt.Errorf("the behaviour %q is neither %s nor %s", in.Behavior, AsSteering, AsFollowUp)}
+	}
+	if in.Behavior == "" {
+		if err := h.mustBeIdle(op); err != nil {
+			return nil, err
+		}
+	}
+	in, handled, err := h.input(ctx, op, in)
+	if handled || err != nil {
+		return nil, err
+	}
+	m := h.userMessage(in.Text, in.Images)
+	if in.Behavior != "" {
+		h.mu.Lock()
+		if r := h.run; r != nil && !r.structural() {
+			h.queueFor(in.Behavior).add(m)
+			h.postQueues()
+			h.mu.Unlock()
+			h.deliver()
+			return nil, nil
+		}
+		h.mu.Unlock()
+	}
+	return h.PromptMessages(ctx, m)
+}
+
+// PromptMessages is Prompt with messages as they are; hooks for inputs are not
+// asked.
 func (h *Harness) PromptMessages(ctx context.Context, messages ...agent.Message) (*llm.Assistant, error) {
 	const op = "prompt"
 	if len(messages) == 0 {
@@ -30,10 +67,25 @@ func (h *Harness) PromptMessages(ctx context.Context, messages ...agent.Message)
 	if err := checkMessages(op, messages); err != nil {
 		return nil, err
 	}
-	return h.start(ctx, op, func(r *run, patch []agent.Message) ([]agent.Message, error) {
+	return h.start(ctx, op, func(r *run) ([]agent.Message, error) {
+		h.mu.Lock()
+		waited := len(h.nextTurn) > 0
 		r.unsaid, r.own = slices.Concat(h.nextTurn, messages), len(messages)
 		h.nextTurn = nil
-		return slices.Concat(patch, r.unsaid), nil
+		if waited && h.opts.Embedded {
+			h.postQueues()
+		}
+		h.mu.Unlock()
+		if waited && h.opts.Embedded {
+			if err := h.told(r.ctx, r); err != nil {
+				return nil, &Error{KindHook, op, err}
+			}
+		}
+		added, err := h.beforeStart(r, r.unsaid)
+		if err != nil && r.ctx.Err() == nil {
+			return nil, err
+		}
+		return slices.Concat(r.snap.patches(), r.unsaid, added), nil
 	})
 }
 
@@ -42,7 +94,10 @@ func (h *Harness) PromptMessages(ctx context.Context, messages ...agent.Message)
 // prompt; without any that is an *Error of kind invalid_state.
 func (h *Harness) Continue(ctx context.Context) (*llm.Assistant, error) {
 	const op = "continue"
-	return h.start(ctx, op, func(r *run, patch []agent.Message) ([]agent.Message, error) {
+	return h.start(ctx, op, func(r *run) ([]agent.Message, error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		patch := r.snap.patches()
 		last := lastMessage(h.sess.Context().Messages)
 		if last == nil {
 			return nil, &Error{KindInvalidState, op, errors.New("the conversation is empty: give a prompt first")}
@@ -68,28 +123,35 @@ func lastMessage(messages []agent.Message) agent.Message {
 }
 
 // start makes the harness busy, runs, and settles. begin chooses the prompts,
-// with h.mu held; patch is the change of the system prompt.
-func (h *Harness) start(ctx context.Context, op string, begin func(r *run, patch []agent.Message) ([]agent.Message, error)) (answer *llm.Assistant, err error) {
-	runCtx, cancel := context.WithCancel(ctx)
+// the change of the system prompt first.
+func (h *Harness) start(ctx context.Context, op string, begin func(r *run) ([]agent.Message, error)) (answer *llm.Assistant, err error) {
+	runCtx, cancel := context.WithCancel(h.inside(ctx))
 	defer cancel()
-	r := &run{op: op, ctx: runCtx, cancel: cancel, done: make(chan struct{})}
-	if err := h.claim(r); err != nil {
+	r := &run{op: op, ctx: runCtx, cancel: cancel, done: make(chan struct{}), phase: PhaseTurn}
+	if err := h.claim(ctx, r); err != nil {
 		return nil, err
 	}
 	// Deferred, so that the harness is idle again even when a listener ends
 	// the goroutine, as a failing test does.
 	accepted := false
 	defer func() { answer, err = h.settle(ctx, r, accepted, err) }()
-	prompts, err := h.prepare(r, begin)
+	var prompts []agent.Message
+	err = guarded(op, func() (err error) {
+		prompts, err = h.prepare(r, begin)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	accepted = true
-	return nil, h.drive(r, prompts)
+	if err = guarded(op, func() error { return h.drive(r, prompts) }); r.ctx.Err() != nil && isHook(err) {
+		err = nil // the hook was ended together with the run
+	}
+	return nil, err
 }
 
-// claim makes r the active run.
-func (h *Harness) claim(r *run) error {
+// claim makes r the active run. ctx is that of who asks for it.
+func (h *Harness) claim(ctx context.Context, r *run) error {
 	h.saving.Lock() // a write that is under way belongs before the run
 	defer h.saving.Unlock()
 	h.mu.Lock()
@@ -98,19 +160,17 @@ func (h *Harness) claim(r *run) error {
 	case h.closed:
 		return closedError(r.op)
 	case h.run != nil:
-		return &Error{KindBusy, r.op, errors.New("a run is active: use Steer or FollowUp, or wait for it")}
+		return h.busy(r.op)
+	case ctx.Value(insideKey{}) == h:
+		return &Error{KindInvalidState, r.op, errors.New("a listener or a hook of this conversation, for which it would wait, asks for it: " +
+			"do it in a goroutine of its own, with another context")}
 	}
 	h.run, h.done = r, r.done
 	return nil
 }
 
 // prepare does what can refuse a run, and takes the prompts when nothing does.
-func (h *Harness) prepare(r *run, begin func(r *run, patch []agent.Message) ([]agent.Message, error)) (prompts []agent.Message, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &Error{KindUnknown, r.op, fmt.Errorf("a callback of the options panicked: %v", v)}
-		}
-	}()
+func (h *Harness) prepare(r *run, begin func(r *run) ([]agent.Message, error)) (prompts []agent.Message, err error) {
 	h.saving.Lock()
 	err = h.flush(&h.turnWrites, &h.runWrites)
 	h.saving.Unlock()
@@ -127,17 +187,24 @@ func (h *Harness) prepare(r *run, begin func(r *run, patch []agent.Message) ([]a
 			}
 		}
 	}
-	patch := h.promptPatch()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return begin(r, patch)
+	if _, _, err := h.fit(r, true); err != nil {
+		return nil, wrap(r.op, err)
+	}
+	if r.snap, err = h.capture(r.ctx, nil); err != nil {
+		return nil, wrap(r.op, fmt.Errorf("the system prompt could not be made: %w", err))
+	}
+	r.fresh = true
+	return begin(r)
 }
 
 // settle ends r, whatever became of it: nothing that was taken for it is lost,
 // and an accepted one tells so.
 func (h *Harness) settle(ctx context.Context, r *run, accepted bool, err error) (*llm.Assistant, error) {
 	defer close(r.done)
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := h.outliving(ctx)
+	defer cancel()
+	// Listeners and hooks have some time for the end of an aborted run, not for ever.
+	defer context.AfterFunc(r.ctx, func() { time.AfterFunc(h.grace(), cancel) })()
 	if r.attempt > 0 {
 		final := abortedText
 		if err != nil {
@@ -145,14 +212,12 @@ func (h *Harness) settle(ctx context.Context, r *run, accepted bool, err error) 
 		}
 		err = first(err, wrap(r.op, h.endRetries(ctx, r, false, final)))
 	}
-	err = first(err, h.rest(r))
 	if !accepted {
+		err = first(err, h.rest(r))
 		h.deliver()
 		return nil, err
 	}
-	settled := &Event{Event: agent.Event{Type: AgentSettled}, Aborted: r.ctx.Err() != nil}
-	err = first(err, wrap(r.op, h.emit(ctx, settled)))
-	return r.last, err
+	return r.last, first(err, h.rested(ctx, cancel, r))
 }
 
 // rest makes the harness idle.

@@ -14,16 +14,17 @@ import (
 // wire is the context as a model knows it. It grows with the context, so that a
 // request converts only what is new. It belongs to the goroutine of the run.
 type wire struct {
-	revision uint64 // of the session's context
+	revision uint64      // of the session's context
+	head     *llm.System // the fixed prompt at its head
 	messages []llm.Message
 	n        int // messages of the context that are in it
 }
 
-// rebase makes the list one of the context c. What it holds stays when c only
-// grew.
-func (w *wire) rebase(c session.Context) {
-	if w.revision != c.Revision || w.n > len(c.Messages) {
-		*w = wire{revision: c.Revision}
+// rebase makes the list one of other messages. What it holds stays when they
+// only grew.
+func (w *wire) rebase(head *llm.System, revision uint64, n int) {
+	if w.revision != revision || w.head != head || w.n > n {
+		*w = wire{revision: revision, head: head}
 	}
 }
 
@@ -39,35 +40,52 @@ func (w *wire) of(messages []agent.Message) []llm.Message {
 	return slices.Clip(w.messages)
 }
 
-// refresh is the session's context where it is no longer the one that the loop
-// has, nil where it is: messages that were added beside the run, edits and
-// branches made since.
-func (h *Harness) refresh(has []agent.Message) []agent.Message {
-	c := h.sess.Context()
-	if c.Revision == h.wire.revision && len(c.Messages) == len(has) {
-		return nil
+// toLLM turns what a request shows into messages that a model knows.
+func (h *Harness) toLLM(r *run, messages []agent.Message) []llm.Message {
+	switch {
+	case h.opts.ToLLM != nil:
+		return h.opts.ToLLM(messages)
+	case r.rewritten:
+		return session.ToLLM(messages) // the context is another one each time
 	}
-	h.wire.rebase(c)
-	return c.Messages
+	return h.wire.of(messages)
 }
 
-func (h *Harness) prepareNextTurn(_ context.Context, t agent.Turn) (agent.NextTurn, error) {
-	h.mu.Lock()
-	next := agent.NextTurn{Model: h.model, ThinkingLevel: h.model.ClampLevel(h.level)}
-	tools := h.tools
-	h.mu.Unlock()
-	messages := h.refresh(t.Context.Messages)
+// refresh is the conversation where it is no longer the one that the loop has,
+// nil where it is: messages that were added beside the run, edits and branches
+// made since, messages that hooks replaced, another fixed prompt.
+func (h *Harness) refresh(r *run, has []agent.Message) []agent.Message {
+	messages, revision := h.conversation(r.snap)
+	if !r.stale && revision == h.wire.revision && r.snap.head == h.wire.head && len(messages) == len(has) {
+		return nil
+	}
+	r.stale = false
+	h.wire.rebase(r.snap.head, revision, len(messages))
+	return messages
+}
+
+func (h *Harness) prepareNextTurn(ctx context.Context, r *run, t agent.Turn) (agent.NextTurn, error) {
+	if err := h.fitBetween(r); err != nil {
+		return agent.NextTurn{}, err
+	}
+	snap, err := h.capture(ctx, r.snap)
+	if err != nil {
+		return agent.NextTurn{}, err
+	}
+	r.snap = snap
+	next := agent.NextTurn{Model: snap.model, ThinkingLevel: snap.level, Messages: snap.patches()}
+	messages := h.refresh(r, t.Context.Messages)
 	switch {
 	case messages != nil:
-		next.Context = &agent.Context{Messages: messages, Tools: tools}
-	case !slices.Equal(tools, t.Context.Tools):
-		next.Context = &agent.Context{Messages: t.Context.Messages, Tools: tools}
+		next.Context = &agent.Context{Messages: messages, Tools: snap.tools}
+	case !slices.Equal(snap.tools, t.Context.Tools):
+		next.Context = &agent.Context{Messages: t.Context.Messages, Tools: snap.tools}
 	}
 	return next, nil
 }
 
 func (h *Harness) prepareRequest(ctx context.Context, r *run, c agent.Context, m *llm.Model, level llm.ThinkingLevel) (agent.NextTurn, error) {
-	messages := h.refresh(c.Messages)
+	messages := h.refresh(r, c.Messages)
 	from := messages
 	if from == nil {
 		from = c.Messages
@@ -101,6 +119,27 @@ func (h *Harness) stream(ctx context.Context, r *run, m *llm.Model, req *llm.Req
 	if err != nil {
 		return h.unsent(ctx, m, err), nil
 	}
+	level := req.Reasoning
+	req.Options = r.snap.request
+	req.Reasoning = level
+	m = c.addTo(m, req)
+	if err := h.beforeRequest(ctx, r, m, req); err != nil {
+		return nil, err
+	}
+	s, err := h.opts.Stream(ctx, m, req)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		return nil, &Error{KindUnknown, r.op, err}
+	case err != nil:
+		return h.unsent(ctx, m, err), nil
+	case s == nil:
+		return h.unsent(ctx, m, errors.New("the stream function returned no stream")), nil
+	}
+	return s, nil
+}
+
+// addTo adds credentials to a request, and returns the model to send it to.
+func (c Credentials) addTo(m *llm.Model, req *llm.Request) *llm.Model {
 	if req.APIKey == "" {
 		req.APIKey = c.Key
 	}
@@ -119,14 +158,7 @@ func (h *Harness) stream(ctx context.Context, r *run, m *llm.Model, req *llm.Req
 		copied.BaseURL = c.BaseURL
 		m = &copied
 	}
-	s, err := h.opts.Stream(ctx, m, req)
-	switch {
-	case err != nil:
-		return h.unsent(ctx, m, err), nil
-	case s == nil:
-		return h.unsent(ctx, m, errors.New("the stream function returned no stream")), nil
-	}
-	return s, nil
+	return m
 }
 
 // unsent is the answer to a request that was not sent.

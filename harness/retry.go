@@ -8,44 +8,19 @@ import (
 	"github.com/pinch-agent/pinch/llm"
 )
 
-// Retry says how failed requests are repeated. Only failures that pass by
-// themselves are: overload, rate limits, broken connections; not a used-up
-// quota, a wrong key or a prompt that does not fit.
-type Retry struct {
-	Disabled   bool
-	MaxRetries int           // 0 for 3
-	BaseDelay  time.Duration // before the first retry, doubled for each further one; 0 for 2 s
-	MaxDelay   time.Duration // 0 for a minute
-}
-
-func (r Retry) max() int {
-	switch {
-	case r.Disabled:
-		return 0
-	case r.MaxRetries == 0:
-		return 3
-	}
-	return r.MaxRetries
-}
-
-// delay is the wait before retry n, counted from 1.
-func (r Retry) delay(n int) time.Duration {
-	base := r.BaseDelay
-	if base <= 0 {
-		base = 2 * time.Second
-	}
-	return llm.RetryDelay(base, r.MaxDelay, n)
-}
-
-// repeats reports whether the answer m, after attempts retries, is worth a
-// further one: a passing failure that is no overflow of the context.
-func (r Retry) repeats(m *llm.Assistant, window, attempts int) bool {
-	return m != nil && attempts < r.max() && m.StopReason == llm.StopError &&
-		!llm.IsContextOverflow(m, window) && llm.IsRetryable(m)
-}
+// Retry says how failed requests are repeated.
+type Retry = llm.Retry
 
 func (h *Harness) willRetry(r *run) bool {
-	return r.ctx.Err() == nil && r.broken == nil && h.opts.Retry.repeats(r.last, r.answers(h).ContextWindow, r.attempt)
+	return r.ctx.Err() == nil && r.broken == nil && !h.faulted(r) && h.opts.Retry.Repeats(r.last, r.answers(h).ContextWindow, r.attempt)
+}
+
+// faulted reports whether a hook failed while the last answer arrived: that is
+// no failure of the model's that could pass.
+func (h *Harness) faulted(r *run) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return r.hookFault != nil
 }
 
 // retry hides the failed answer, waits, and reports whether to ask again.
@@ -56,8 +31,9 @@ func (h *Harness) retry(r *run) (bool, error) {
 		}
 		return false, nil
 	}
+	defer h.enter(r, PhaseRetry)()
 	r.attempt++
-	delay := h.opts.Retry.delay(r.attempt)
+	delay := h.opts.Retry.Delay(r.attempt)
 	wait, stop := context.WithCancel(r.ctx)
 	defer stop()
 	h.mu.Lock()
@@ -70,7 +46,7 @@ func (h *Harness) retry(r *run) (bool, error) {
 	}()
 	err := h.emit(r.ctx, &Event{
 		Event:   agent.Event{Type: AutoRetryStart},
-		Attempt: r.attempt, MaxAttempts: h.opts.Retry.max(),
+		Attempt: r.attempt, MaxAttempts: h.opts.Retry.Max(),
 		DelayMs:      delay.Milliseconds(),
 		ErrorMessage: r.last.ErrorMessage,
 	})

@@ -2,11 +2,11 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/llm"
-	"github.com/pinch-agent/pinch/session"
 )
 
 // run is one activity from Prompt or Continue to agent_settled. Fields in the
@@ -19,6 +19,19 @@ type run struct {
 
 	answering *llm.Model // who answers the request, a physical model; nil before the first
 	unrouted  error      // why a virtual model names nobody for it
+
+	snap      *snapshot // what the requests of the turn are made of
+	fresh     bool      // snap was not used by a run of the loop yet
+	forced    *string   // prompt of all requests, in the place of the recorded one; nil for none
+	rewritten bool      // what the request shows is not what the loop has
+
+	stale     bool                            // the session has other messages than the loop
+	replaced  map[agent.Message]agent.Message // by hooks
+	drafts    []draft                         // entries that hooks want
+	turns     int                             // of the run of the loop, so far
+	resultIDs []string                        // entries of the results of the turn
+
+	uncompacted bool // a compaction between turns failed; another is not tried
 
 	last    *llm.Assistant // the last answer
 	lastID  string         // its entry
@@ -34,19 +47,29 @@ type run struct {
 	begun, ended, inTurn bool
 	open                 agent.Message
 
-	fault    error           // of a listener, at an event that was posted
-	primed   bool            // the prompts came from the steering queue
-	unsaid   []agent.Message // prompts that are not in the transcript yet
-	own      int             // of them, at the end, those of the caller; the others are of NextTurn
-	stopWait func()          // ends a wait for a retry, nil when there is none
-	gaveUp   bool            // the wait was ended by AbortRetry
+	phase     Phase
+	alone     bool            // no run, but an operation on the session
+	over      bool            // agent_end was told
+	fault     error           // of a listener, at an event that was posted
+	hookFault error           // of a hook, while an answer arrived
+	primed    bool            // the prompts came from the steering queue
+	unsaid    []agent.Message // prompts that are not in the transcript yet
+	own       int             // of them, at the end, those of the caller; the others are of NextTurn
+	stopWait  func()          // ends a wait for a retry, nil when there is none
+	gaveUp    bool            // the wait was ended by AbortRetry
 }
+
+// structural reports whether r is no run but an operation on the session.
+func (r *run) structural() bool { return r.alone }
 
 // drive runs the loop until nothing is left to do: retries, and messages that
 // listeners queued while the last run was ending.
 func (h *Harness) drive(r *run, prompts []agent.Message) error {
 	for {
 		if err := h.loop(r, prompts); err != nil {
+			return err
+		}
+		if err := h.takeFault(r); err != nil {
 			return err
 		}
 		again, err := h.retry(r)
@@ -57,30 +80,38 @@ func (h *Harness) drive(r *run, prompts []agent.Message) error {
 			prompts = nil
 			continue
 		}
-		if !h.opts.KeepCutShort && h.isCutShort(r) {
-			if err := h.hide(r); err != nil {
+		again, compacted, err := h.fit(r, false)
+		if err != nil {
+			return wrap(r.op, err)
+		}
+		if again {
+			prompts = nil
+			continue
+		}
+		if prompts = h.leftOver(r, compacted); len(prompts) == 0 {
+			more, err := h.beforeSettle(r)
+			if err != nil {
 				return wrap(r.op, err)
 			}
-			r.last = nil
-		}
-		if r.ctx.Err() != nil || r.last != nil && r.last.StopReason == llm.StopError {
-			return nil
-		}
-		h.mu.Lock()
-		prompts = h.takeQueued(r)
-		h.mu.Unlock()
-		if len(prompts) == 0 {
-			return nil
+			if !more {
+				// The hooks took their time, and somebody may have spoken meanwhile.
+				if prompts = h.leftOver(r, compacted); len(prompts) == 0 {
+					return nil
+				}
+			}
 		}
 	}
 }
 
-// isCutShort reports whether the last answer was cut before the output limit of its model: by
-// a limit that was lowered to fit the context. Such an answer is hidden, as the
-// next request would go on from half a sentence.
-func (h *Harness) isCutShort(r *run) bool {
-	m, model := r.last, r.answers(h)
-	return m != nil && m.Provider == model.Provider && m.Model == model.ID && llm.IsCutShort(m, model.MaxTokens)
+// leftOver takes what is queued after a run of the loop, unless that was aborted
+// or failed.
+func (h *Harness) leftOver(r *run, compacted bool) []agent.Message {
+	if r.ctx.Err() != nil || !compacted && r.last != nil && r.last.StopReason == llm.StopError {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.takeQueued(r)
 }
 
 // hide takes the last answer out of the context and announces the edit.
@@ -95,43 +126,49 @@ func (h *Harness) hide(r *run) error {
 // loop is one run of the agent's loop. A failure that is not the model's
 // becomes a failed answer, so that listeners see the run end.
 func (h *Harness) loop(r *run, prompts []agent.Message) error {
-	c := h.sess.Context()
-	h.wire.rebase(c)
-	h.mu.Lock()
+	if r.snap == nil || !r.fresh {
+		snap, err := h.capture(r.ctx, r.snap)
+		if err != nil {
+			return wrap(r.op, err)
+		}
+		r.snap = snap
+		prompts = slices.Concat(snap.patches(), prompts)
+	}
+	r.fresh = false
+	messages, revision := h.conversation(r.snap)
+	h.wire.rebase(r.snap.head, revision, len(messages))
 	cfg := agent.Config{
-		Model:         h.model,
-		ThinkingLevel: h.model.ClampLevel(h.level),
+		Model:         r.snap.model,
+		ThinkingLevel: r.snap.level,
 		Stream: func(ctx context.Context, m *llm.Model, req *llm.Request) (*llm.Stream, error) {
 			return h.stream(ctx, r, m, req)
 		},
-		Options:          h.opts.Request,
-		Execution:        h.opts.Execution,
-		ToLLM:            h.wire.of,
-		TransformContext: h.opts.TransformContext,
-		Steering:         func() []agent.Message { return h.pollSteering(r) },
-		FollowUp:         h.pollFollowUp,
-		PrepareNextTurn:  h.prepareNextTurn,
+		Options:   llm.Options{Memo: &h.memo},
+		Execution: h.opts.Execution,
+		ToLLM:     func(messages []agent.Message) []llm.Message { return h.toLLM(r, messages) },
+		TransformContext: func(ctx context.Context, messages []agent.Message) ([]agent.Message, error) {
+			return h.transform(ctx, r, messages)
+		},
+		Steering: func() []agent.Message { return h.pollSteering(r) },
+		FollowUp: func() []agent.Message { return h.pollFollowUp(r) },
+		PrepareNextTurn: func(ctx context.Context, t agent.Turn) (agent.NextTurn, error) {
+			return h.prepareNextTurn(ctx, r, t)
+		},
 		PrepareRequest: func(ctx context.Context, c agent.Context, m *llm.Model, level llm.ThinkingLevel) (agent.NextTurn, error) {
 			return h.prepareRequest(ctx, r, c, m, level)
 		},
-		BeforeToolCall: h.opts.BeforeToolCall,
-		AfterToolCall:  h.opts.AfterToolCall,
+		FinishTurn:     func(ctx context.Context, t agent.Turn) (agent.Decision, error) { return h.turnEnd(ctx, r, t) },
+		BeforeToolCall: h.toolCall,
+		AfterToolCall:  h.toolResult,
 		Now:            h.now,
 	}
-	from := agent.Context{Messages: c.Messages, Tools: h.tools}
-	h.mu.Unlock()
-	switch {
-	case h.opts.ToLLM != nil:
-		cfg.ToLLM = h.opts.ToLLM
-	case cfg.TransformContext != nil:
-		cfg.ToLLM = session.ToLLM // the context is another one each time
-	}
-	cfg.Options.Memo = &h.memo
-	if cfg.Options.SessionID == "" {
-		cfg.Options.SessionID = h.sess.ID()
-	}
+	from := agent.Context{Messages: messages, Tools: r.snap.tools}
 	r.begun, r.ended, r.inTurn, r.open, r.broken = false, false, false, nil, nil
 	r.answering, r.unrouted = nil, nil
+	r.stale, r.replaced, r.turns, r.resultIDs = false, nil, 0, nil
+	h.mu.Lock()
+	r.over = false
+	h.mu.Unlock()
 	sink := func(ctx context.Context, ev agent.Event) error { return h.sink(ctx, r, ev) }
 	var err error
 	if len(prompts) > 0 {
@@ -153,6 +190,7 @@ func (h *Harness) sink(ctx context.Context, r *run, ev agent.Event) error {
 		r.begun = true
 	case agent.TurnStart:
 		r.inTurn = true
+		out.TurnIndex = r.turns
 	case agent.MessageStart:
 		r.open = ev.Message
 		h.show(ev.Message)
@@ -164,10 +202,21 @@ func (h *Harness) sink(ctx context.Context, r *run, ev agent.Event) error {
 		}
 	case agent.TurnEnd:
 		r.inTurn = false
+		out.TurnIndex = r.turns
+		r.turns++
+		r.resultIDs = nil
 		err := h.emit(ctx, &out)
-		return first(r.broken, h.endTurn(r.op), err)
+		return first(r.broken, h.endTurn(r), err)
 	case agent.AgentEnd:
+		h.mu.Lock()
+		fault := r.fault
+		r.fault, r.over = nil, fault == nil
+		h.mu.Unlock()
+		if fault != nil {
+			return fault // the run fails before it ends
+		}
 		r.ended = true
+		out.Messages = r.replacedIn(out.Messages)
 		out.WillRetry = h.willRetry(r)
 	}
 	return h.emit(ctx, &out)
@@ -175,13 +224,9 @@ func (h *Harness) sink(ctx context.Context, r *run, ev agent.Event) error {
 
 // show takes a message off the queue that it came from.
 func (h *Harness) show(m agent.Message) {
-	u := asUser(m)
-	if u == nil {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.steering.show(u) || h.followUp.show(u) {
+	if (h.steering.show(m) || h.followUp.show(m)) && !h.opts.Embedded {
 		h.postQueues()
 	}
 }
@@ -190,26 +235,27 @@ func (h *Harness) show(m agent.Message) {
 // listener fails.
 func (h *Harness) finish(ctx context.Context, r *run, m agent.Message) error {
 	r.open = nil
-	err := h.emit(ctx, &Event{Event: agent.Event{Type: agent.MessageEnd, Message: m}})
-	return first(h.record(ctx, r, m), err)
+	now, hookErr := h.messageEnd(ctx, r, m)
+	err := h.emit(ctx, &Event{Event: agent.Event{Type: agent.MessageEnd, Message: now}})
+	return first(h.record(ctx, r, m, now), hookErr, err)
 }
 
-// record appends a finished message to the session.
-func (h *Harness) record(ctx context.Context, r *run, m agent.Message) error {
-	e, err := h.save(m)
+// record appends a finished message to the session. now is what hooks made of
+// it.
+func (h *Harness) record(ctx context.Context, r *run, m, now agent.Message) error {
+	e, err := h.save(now)
 	if err != nil {
 		err = &Error{KindSession, r.op, err}
 	}
 	h.mu.Lock()
-	if u := asUser(m); u != nil {
-		h.steering.said(u)
-		h.followUp.said(u)
-	}
+	h.steering.said(m)
+	h.followUp.said(m)
 	if i := slices.Index(r.unsaid, m); i >= 0 {
 		r.unsaid = r.unsaid[i+1:]
 	}
 	h.mu.Unlock()
-	switch m := m.(type) {
+	h.rearm(r, now)
+	switch m := now.(type) {
 	case *llm.Assistant:
 		r.last, r.lastID = m, ""
 		if e != nil {
@@ -224,6 +270,11 @@ func (h *Harness) record(ctx context.Context, r *run, m agent.Message) error {
 		// The calls of this answer have run: what they did must be said before
 		// the run ends.
 		r.broken = first(r.broken, err)
+		id := ""
+		if e != nil {
+			id = e.ID
+		}
+		r.resultIDs = append(r.resultIDs, id)
 		return nil
 	}
 	return err
@@ -257,7 +308,10 @@ func (h *Harness) fail(r *run, cause error) error {
 		cause = err
 	}
 	tell(agent.Event{Type: agent.TurnEnd, Message: m})
-	_ = h.endTurn(r.op) // what fails here fails again when the run settles
+	_ = h.endTurn(r) // what fails here fails again when the run settles
+	h.mu.Lock()
+	r.over = true
+	h.mu.Unlock()
 	tell(agent.Event{Type: agent.AgentEnd, Messages: []agent.Message{m}})
 	return cause
 }
@@ -282,8 +336,14 @@ func (h *Harness) failure(r *run, cause error, partial *llm.Assistant) *llm.Assi
 	if e, ok := cause.(*Error); ok {
 		m.ErrorMessage = e.Err.Error() // the operation says nothing to a person
 	}
-	if r.ctx.Err() != nil {
+	if e, ok := errors.AsType[*HookError](cause); ok {
+		m.ErrorMessage = e.Err.Error()
+	}
+	if err := r.ctx.Err(); err != nil {
 		m.StopReason = llm.StopAborted
+		if isHook(cause) {
+			m.ErrorMessage = abortedText
+		}
 	}
 	return m
 }

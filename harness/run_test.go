@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/compact"
 	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/faux"
@@ -203,7 +204,7 @@ func TestRetry(t *testing.T) {
 		{"disabled", harness.Retry{Disabled: true}, []faux.Response{overloaded("1")},
 			"agent_start agent_end agent_settled", "user:go assistant:!error", llm.StopError},
 		{"not for overflow", harness.Retry{}, []faux.Response{faux.Fail("503 prompt is too long: context_length_exceeded")},
-			"agent_start agent_end agent_settled", "user:go assistant:!error", llm.StopError},
+			"agent_start agent_end entry_appended agent_settled", "user:go", llm.StopError},
 		{"the counter begins anew", harness.Retry{MaxRetries: 1}, []faux.Response{
 			overloaded("1"), faux.Reply(faux.ToolCall("ping", "")), overloaded("2"), faux.Say("ok")},
 			"agent_start agent_end+ auto_retry_start entry_appended agent_start auto_retry_end+ agent_end+ auto_retry_start entry_appended agent_start auto_retry_end+ agent_end agent_settled",
@@ -298,7 +299,7 @@ func TestCutShortAnswerIsHidden(t *testing.T) {
 
 func TestCutShortAnswerIsKept(t *testing.T) {
 	short := faux.Message(&llm.Assistant{Content: []llm.Block{faux.Text("half")}, StopReason: llm.StopLength})
-	r := newRig(t, harness.Options{KeepCutShort: true}, short)
+	r := newRig(t, harness.Options{Compaction: compact.Settings{Disabled: true}}, short)
 	if m := r.prompt("go"); m == nil || m.StopReason != llm.StopLength {
 		t.Errorf("answer %+v", m)
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/pinch-agent/pinch/internal/invoke"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/regular"
 )
@@ -430,19 +431,23 @@ func ExpandSkill(input string, skills []Skill) (string, error) {
 		if s.Name != name {
 			continue
 		}
-		b, err := regular.ReadFile(s.FilePath)
+		body, err := s.Instructions()
 		if err != nil {
-			return input, fmt.Errorf("skill %q: %w", name, err)
+			return input, err
 		}
-		_, body := cutFrontmatter(decode(b))
-		out := fmt.Sprintf("<skill name=\"%s\" location=\"%s\">\nReferences are relative to %s.\n\n%s\n</skill>",
-			s.Name, s.FilePath, s.BaseDir, trim(body))
-		if args = trim(args); args != "" {
-			out += "\n\n" + args
-		}
-		return out, nil
+		return invoke.Skill(s.Name, s.FilePath, s.BaseDir, body, args), nil
 	}
 	return input, nil
+}
+
+// Instructions reads the skill's file: its text without frontmatter.
+func (s *Skill) Instructions() (string, error) {
+	b, err := regular.ReadFile(s.FilePath)
+	if err != nil {
+		return "", fmt.Errorf("skill %q: %w", s.Name, err)
+	}
+	_, body := cutFrontmatter(decode(b))
+	return body, nil
 }
 
 // SkillInvocation is an expanded skill, recognised for display.

@@ -3,6 +3,7 @@ package session
 import (
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
@@ -139,11 +140,50 @@ func ContextOf(path []*Entry) Context {
 }
 
 // Path lists the entries from the root to the leaf.
+//
+// It costs what was added since the last call, while the leaf goes on from where
+// it was. The list must not be changed; it may be appended to.
 func (s *Session) Path() []*Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.path(s.leaf)
+	return s.trail.to(s)
 }
+
+// trail is the path that was asked for last.
+type trail struct {
+	mu   sync.Mutex
+	list []*Entry
+}
+
+// to is the path to the leaf of s, whose lock is held. Lists that were given out
+// see nothing of what is appended behind their end.
+func (t *trail) to(s *Session) []*Entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(t.list)
+	known := false
+	var added []*Entry
+	if n > 0 && s.leaf != nil {
+		last := t.list[n-1]
+		for e := range s.up(s.leaf) {
+			if known = e == last; known || len(added) == maxAdded {
+				break
+			}
+			added = append(added, e)
+		}
+	}
+	if known {
+		slices.Reverse(added)
+		t.list = append(t.list, added...)
+	} else {
+		t.list = s.path(s.leaf)
+	}
+	return t.list[:len(t.list):len(t.list)]
+}
+
+// maxAdded bounds the search for the last path: a leaf that moved elsewhere is
+// not behind it.
+const maxAdded = 1000
 
 // PathTo lists the entries from the root to an entry; an unknown id gives the
 // path to the last entry of the log.

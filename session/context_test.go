@@ -1,6 +1,8 @@
 package session_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/pinch-agent/pinch/llm"
@@ -52,4 +54,45 @@ func TestRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("a compaction", true)
+}
+
+// The path that is kept from call to call is the one that a walk gives, wherever
+// the leaf goes, and lists given out stay as they were.
+func TestPathFollowsTheLeaf(t *testing.T) {
+	s, _ := open(t, header)
+	r := rand.New(rand.NewPCG(1, 2))
+	type given struct {
+		list []*session.Entry
+		want string
+	}
+	var all []*session.Entry
+	var out []given
+	for i := range 500 {
+		if len(all) > 0 && r.IntN(8) == 0 {
+			if err := s.Branch(all[r.IntN(len(all))].ID); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			e, err := s.Append(&session.MessageEntry{Message: llm.UserText(fmt.Sprint(i), int64(i))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, e)
+		}
+		if r.IntN(3) == 0 {
+			continue
+		}
+		list := s.Path()
+		want := ids(s.PathTo(list[len(list)-1].ID))
+		if got := ids(list); got != want {
+			t.Fatalf("step %d: %s, want %s", i, got, want)
+		}
+		out = append(out, given{list, want})
+		_ = append(list, all[0]) // as a caller may
+	}
+	for _, g := range out {
+		if got := ids(g.list); got != g.want {
+			t.Fatalf("a list that was given out became %s, was %s", got, g.want)
+		}
+	}
 }

@@ -60,7 +60,8 @@ type Session struct {
 	dirty   bool // written to since the last sync
 	closed  bool
 
-	view  view // the projection at the leaf
+	trail trail // the path to the leaf
+	view  view  // the projection at the leaf
 	tally tally
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/auth"
+	"github.com/pinch-agent/pinch/compact"
 	"github.com/pinch-agent/pinch/env"
 	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/internal/demo"
@@ -230,6 +231,14 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 	if err != nil {
 		return nil, err
 	}
+	compaction, err := compactionOptions(w.settings)
+	if err != nil {
+		return nil, err
+	}
+	branchReserve, err := w.settings.BranchReserveTokens()
+	if err != nil {
+		return nil, err
+	}
 	o := harness.Options{
 		Model:         chosen.model,
 		ThinkingLevel: chosen.level,
@@ -242,7 +251,9 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 		SteeringMode:  harness.QueueMode(w.settings.SteeringMode()),
 		FollowUpMode:  harness.QueueMode(w.settings.FollowUpMode()),
 		Retry:         retryOptions(w.settings.Retry()),
-		KeepCutShort:  !w.settings.CompactionEnabled(),
+		Compaction:    compaction,
+
+		BranchReserveTokens: branchReserve,
 	}
 	if w.settings.ImagesBlocked() {
 		o.ToLLM = new(session.ImageBlocker).ToLLM
@@ -434,6 +445,18 @@ func orNone(d time.Duration) time.Duration {
 		return -1
 	}
 	return d
+}
+
+func compactionOptions(s *settings.Settings) (compact.Settings, error) {
+	c, err := s.Compaction()
+	out := compact.Settings{
+		Disabled: !c.Enabled, ReserveTokens: c.ReserveTokens, KeepRecentTokens: c.KeepRecentTokens,
+		Overrides: make(map[string]compact.Override, len(c.Overrides)),
+	}
+	for model, o := range c.Overrides {
+		out.Overrides[model] = compact.Override(o)
+	}
+	return out, err
 }
 
 func retryOptions(r settings.Retry) harness.Retry {

@@ -142,13 +142,30 @@ func loopSameText(want, got string) bool {
 	if !strings.Contains(want, "«") {
 		return want == got
 	}
-	before, rest, _ := strings.Cut(want, "«")
-	inside, after, _ := strings.Cut(rest, "»")
-	if !strings.HasPrefix(got, before) || !strings.HasSuffix(got, after) || len(got) <= len(before)+len(after) {
+	literal, rest, _ := strings.Cut(want, "«")
+	if !strings.HasPrefix(got, literal) {
 		return false
 	}
-	_, name, named := strings.Cut(inside, " ")
-	return !named || strings.Contains(got, name)
+	got = got[len(literal):]
+	for rest != "" {
+		var inside, next string
+		inside, rest, _ = strings.Cut(rest, "»")
+		literal, next, _ = strings.Cut(rest, "«")
+		end := len(got) - len(literal) // of the last one
+		if next != "" {
+			if end = strings.Index(got, literal); literal == "" {
+				end = 1 // two placeholders side by side: the second takes the rest
+			}
+		}
+		if end <= 0 || end > len(got) || !strings.HasPrefix(got[end:], literal) {
+			return false
+		}
+		if _, name, named := strings.Cut(inside, " "); named && !strings.Contains(got[:end], name) {
+			return false
+		}
+		got, rest = got[end+len(literal):], next
+	}
+	return true
 }
 
 func loopShow(v any) string {

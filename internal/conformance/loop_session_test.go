@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/compact"
 	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
@@ -41,6 +42,14 @@ func TestLoopSession(t *testing.T) {
 		if err := json.Unmarshal(v.Expect, &want); err != nil {
 			t.Fatal(err)
 		}
+		context, _ := want["context"].([]any)
+		for _, m := range context {
+			// The recording has the reference's own words there.
+			if m := m.(map[string]any); m["role"] == string(session.RoleBranchSummary) {
+				_, said, _ := strings.Cut(m["summary"].(string), "\n\n")
+				m["summary"] = "«BRANCH_PREAMBLE»" + said
+			}
+		}
 		g.report(t, strings.TrimSuffix(filepath.Base(file), ".json"), loopCompare(want, loopPlain(t, got).(map[string]any)), nil)
 	}
 }
@@ -55,6 +64,14 @@ type sessionRunInput struct {
 			BaseDelayMs     int   `json:"baseDelayMs"`
 			MaxAgentDelayMs int   `json:"maxAgentDelayMs"`
 		} `json:"retry"`
+		Compaction struct {
+			Enabled          *bool  `json:"enabled"`
+			ReserveTokens    *int64 `json:"reserveTokens"`
+			KeepRecentTokens *int64 `json:"keepRecentTokens"`
+		} `json:"compaction"`
+		BranchSummary struct {
+			ReserveTokens *int64 `json:"reserveTokens"`
+		} `json:"branchSummary"`
 		SteeringMode harness.QueueMode `json:"steeringMode"`
 		FollowUpMode harness.QueueMode `json:"followUpMode"`
 	} `json:"settings"`
@@ -64,6 +81,10 @@ type sessionRunInput struct {
 	On            []loopReaction    `json:"on"`
 	Steps         []loopAction      `json:"steps"`
 }
+
+// sessionRunPrompt is the length of the recorded prompt in characters, rounded
+// up to tokens; its text was not recorded, but counts in the sizes of contexts.
+const sessionRunPrompt = 36
 
 // sessionRun drives one harness.
 type sessionRun struct {
@@ -99,9 +120,23 @@ func runSessionVector(t *testing.T, in *sessionRunInput) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
+	compaction := in.Settings.Compaction
+	ask := d.stream(false)
 	d.h, err = harness.New(harness.Options{
-		Model: model, ThinkingLevel: in.ThinkingLevel, Stream: d.stream(false), Session: sess,
-		Tools: d.tools(), SystemPrompt: "BASE", Retry: in.retry(),
+		Compaction: compact.Settings{
+			Disabled:      compaction.Enabled != nil && !*compaction.Enabled,
+			ReserveTokens: compaction.ReserveTokens, KeepRecentTokens: compaction.KeepRecentTokens,
+		},
+		BranchReserveTokens: in.Settings.BranchSummary.ReserveTokens,
+		Model:               model, ThinkingLevel: in.ThinkingLevel, Session: sess,
+		Stream: func(ctx context.Context, m *llm.Model, req *llm.Request) (*llm.Stream, error) {
+			s, err := ask(ctx, m, req)
+			if req.CacheRetention == "none" && len(d.requests) > 0 { // only summaries are asked for so
+				d.requests[len(d.requests)-1] = map[string]any{"summarisation": true}
+			}
+			return s, err
+		},
+		Tools: d.tools(), SystemPrompt: strings.Repeat("p", sessionRunPrompt), Retry: in.retry(),
 		SteeringMode: in.Settings.SteeringMode, FollowUpMode: in.Settings.FollowUpMode,
 	})
 	if err != nil {
@@ -147,7 +182,10 @@ func (d *sessionRun) do(action loopAction, note func(map[string]any)) {
 		var err error
 		switch name {
 		case "prompt":
-			_, err = d.h.Prompt(ctx, text)
+			// A run that failed has an answer that says so.
+			if m, e := d.h.Prompt(ctx, text); m == nil {
+				err = e
+			}
 		case "promptSteer", "steer":
 			err = d.h.Steer(text)
 		case "promptFollowUp", "followUp":
@@ -164,6 +202,33 @@ func (d *sessionRun) do(action loopAction, note func(map[string]any)) {
 			err = d.bash(arg)
 		case "custom":
 			err = d.custom(ctx, arg)
+		case "compact":
+			var c *harness.Compacted
+			if c, err = d.h.Compact(ctx, text); err == nil {
+				note(map[string]any{"compacted": map[string]any{
+					"summary": c.Summary, "firstKept": d.place(c.FirstKept), "tokensBefore": c.TokensBefore,
+				}})
+			}
+		case "navigate":
+			var to struct {
+				To, CustomInstructions, Label  string
+				Summarize, ReplaceInstructions bool
+			}
+			_ = json.Unmarshal(arg, &to)
+			var n harness.Navigated
+			n, err = d.h.NavigateTree(ctx, d.entryID(to.To), harness.TreeOptions{
+				Summarize: to.Summarize, Instructions: to.CustomInstructions,
+				ReplaceInstructions: to.ReplaceInstructions, Label: to.Label,
+			})
+			if err == nil {
+				note(map[string]any{"navigated": loopNavigated(n, d.place)})
+			}
+		case "usage":
+			usage := map[string]any{"tokens": nil, "percent": nil, "contextWindow": d.h.Model().ContextWindow}
+			if tokens, known := d.h.ContextUsage(); known {
+				usage["tokens"], usage["percent"] = tokens, 100*float64(tokens)/float64(d.h.Model().ContextWindow)
+			}
+			note(map[string]any{"contextUsage": usage})
 		case "stats":
 			note(map[string]any{"stats": d.stats()})
 		case "lastText":
@@ -177,7 +242,45 @@ func (d *sessionRun) do(action loopAction, note func(map[string]any)) {
 	}
 }
 
+// place is the name of an entry in the vectors, nil for none.
+func (d *sessionRun) place(id string) any {
+	for i, e := range d.h.Session().Entries() {
+		if e.ID == id {
+			return fmt.Sprintf("e%d", i)
+		}
+	}
+	return nil
+}
+
+func (d *sessionRun) entryID(place string) string {
+	var at int
+	if _, err := fmt.Sscanf(place, "e%d", &at); err == nil && at < len(d.h.Session().Entries()) {
+		return d.h.Session().Entries()[at].ID
+	}
+	return place
+}
+
+func loopNavigated(n harness.Navigated, place func(string) any) map[string]any {
+	out := map[string]any{"cancelled": n.Cancelled, "leaf": place(n.Leaf)}
+	if n.Editable {
+		out["editorText"] = n.EditorText
+	}
+	if n.Summary != nil {
+		out["summary"] = place(n.Summary.ID)
+	}
+	if n.Aborted {
+		out["aborted"] = true
+	}
+	return out
+}
+
 func sessionRunCode(err error) string {
+	if e, ok := errors.AsType[*compact.Error](err); ok {
+		if e.Kind == compact.Failed && e.Err != nil {
+			return e.Err.Error()
+		}
+		return string(e.Kind)
+	}
 	if e, ok := errors.AsType[*harness.Error](err); ok {
 		return string(e.Kind)
 	}
@@ -257,7 +360,12 @@ func (d *sessionRun) result() map[string]any {
 	requests := []any{}
 	for _, r := range d.requests {
 		seen := []any{}
-		for _, m := range r.(map[string]any)["messages"].([]any) {
+		messages, ok := r.(map[string]any)["messages"].([]any)
+		if !ok {
+			requests = append(requests, r)
+			continue
+		}
+		for _, m := range messages {
 			if m.(map[string]any)["role"] != llm.RoleSystem {
 				seen = append(seen, m)
 			}
@@ -284,6 +392,10 @@ func sessionRunMessage(m agent.Message) map[string]any {
 		return map[string]any{"role": m.Role(), "text": loopContent(m.Content)}
 	case *session.BashExecution:
 		return map[string]any{"role": m.Role(), "command": m.Command}
+	case *session.CompactionSummary:
+		return map[string]any{"role": m.Role(), "summary": m.Summary}
+	case *session.BranchSummary:
+		return map[string]any{"role": m.Role(), "summary": m.Summary}
 	}
 	return loopMessage(m)
 }
@@ -306,6 +418,16 @@ func sessionRunEvent(ev harness.Event) map[string]any {
 		out["success"], out["attempt"] = ev.Success, ev.Attempt
 		if !ev.Success {
 			out["finalError"] = ev.FinalError
+		}
+	case harness.CompactionStart:
+		out["reason"] = ev.Reason
+	case harness.CompactionEnd:
+		out["reason"], out["aborted"], out["willRetry"] = ev.Reason, ev.Aborted, ev.WillRetry
+		if ev.Compacted != nil {
+			out["tokensBefore"] = ev.Compacted.TokensBefore
+		}
+		if ev.ErrorMessage != "" {
+			out["error"] = ev.ErrorMessage
 		}
 	case harness.ThinkingLevelChanged:
 		out["level"] = ev.Level
@@ -332,6 +454,13 @@ func sessionRunEntry(e *session.Entry, ids map[string]string) map[string]any {
 		out["message"] = m
 	case *session.CustomMessageEntry:
 		out["customType"], out["content"] = d.CustomType, loopContent(d.Content)
+	case *session.CompactionEntry:
+		out["summary"], out["firstKept"], out["tokensBefore"] = d.Summary, ids[d.FirstKept], d.TokensBefore
+		out["fromHook"], out["checkpoint"] = d.FromHook != nil && *d.FromHook, d.System != nil
+	case *session.BranchSummaryEntry:
+		out["summary"], out["fromId"] = d.Summary, ids[d.FromID]
+	case *session.LabelEntry:
+		out["target"], out["label"] = ids[d.TargetID], d.Label
 	case *session.ContextEditEntry:
 		out["target"], out["replacement"] = ids[d.TargetID], d.Replacement
 	}

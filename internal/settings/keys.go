@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -154,9 +156,81 @@ func (s *Settings) count(fallback int, names ...string) int {
 	return int(max(0, min(s.number(float64(fallback), names...), 1e9)))
 }
 
-// CompactionEnabled is whether a conversation that runs out of room is made to
-// fit without being asked.
-func (s *Settings) CompactionEnabled() bool { return s.flag(true, "compaction", "enabled") }
+// Compaction is when a conversation that runs out of room is made to fit.
+// Numbers of tokens are nil when unset.
+type Compaction struct {
+	Enabled          bool
+	ReserveTokens    *int64
+	KeepRecentTokens *int64
+	Overrides        map[string]CompactionOverride // by provider/id
+}
+
+// CompactionOverride is what holds for one model instead; nil for nothing.
+type CompactionOverride struct {
+	Enabled          *bool
+	ReserveTokens    *int64
+	KeepRecentTokens *int64
+}
+
+// Compaction reads the compaction keys. A number that makes no sense is an
+// error.
+func (s *Settings) Compaction() (Compaction, error) {
+	out := Compaction{Enabled: s.flag(true, "compaction", "enabled")}
+	var err error
+	read := func(names ...string) *int64 {
+		n, e := s.tokens(names...)
+		if err == nil {
+			err = e
+		}
+		return n
+	}
+	out.ReserveTokens = read("compaction", "reserveTokens")
+	out.KeepRecentTokens = read("compaction", "keepRecentTokens")
+	overrides := s.at("compaction", "modelOverrides")
+	if jsonwire.IsObject(overrides) {
+		var r jsonwire.Reader
+		r.Reset(overrides)
+		for r.Object(); r.More(); {
+			model := string(r.Key())
+			r.Raw()
+			if out.Overrides == nil {
+				out.Overrides = map[string]CompactionOverride{}
+			}
+			o := CompactionOverride{
+				ReserveTokens:    read("compaction", "modelOverrides", model, "reserveTokens"),
+				KeepRecentTokens: read("compaction", "modelOverrides", model, "keepRecentTokens"),
+			}
+			switch string(s.at("compaction", "modelOverrides", model, "enabled")) {
+			case "true":
+				o.Enabled = new(true)
+			case "false":
+				o.Enabled = new(false)
+			}
+			out.Overrides[model] = o
+		}
+	}
+	return out, err
+}
+
+// BranchReserveTokens is how much of the context window the summary of a branch
+// leaves for itself; nil for the default.
+func (s *Settings) BranchReserveTokens() (*int64, error) {
+	return s.tokens("branchSummary", "reserveTokens")
+}
+
+// tokens is a number of tokens, nil when unset.
+func (s *Settings) tokens(names ...string) (*int64, error) {
+	v := s.at(names...)
+	if v == nil {
+		return nil, nil
+	}
+	const largest = 1<<53 - 1
+	n := s.number(-1, names...)
+	if n < 0 || n > largest || n != float64(int64(n)) {
+		return nil, fmt.Errorf("Invalid %s setting: %s is no number of tokens from 0 on", strings.Join(names, "."), v)
+	}
+	return new(int64(n)), nil
+}
 
 // HTTPIdleTimeout is how long a response may be silent; 0 when disabled.
 func (s *Settings) HTTPIdleTimeout() time.Duration {

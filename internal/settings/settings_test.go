@@ -130,9 +130,9 @@ func TestKeys(t *testing.T) {
 		{"resize", s.ImagesAutoResize(), true},
 		{"images blocked", s.ImagesBlocked(), true},
 		{"images of a wrong kind", d.ImagesBlocked(), false},
-		{"compaction of other keys", s.CompactionEnabled(), true},
-		{"compaction off", Merge(parse(t, `{"compaction":{"enabled":false}}`), nil).CompactionEnabled(), false},
-		{"compaction of a wrong kind", Merge(parse(t, `{"compaction":{"enabled":"no"}}`), nil).CompactionEnabled(), true},
+		{"compaction of other keys", compacts(s), true},
+		{"compaction off", compacts(Merge(parse(t, `{"compaction":{"enabled":false}}`), nil)), false},
+		{"compaction of a wrong kind", compacts(Merge(parse(t, `{"compaction":{"enabled":"no"}}`), nil)), true},
 		{"steering", s.SteeringMode(), "all"},
 		{"follow-up", s.FollowUpMode(), "one-at-a-time"},
 	} {
@@ -156,4 +156,25 @@ func FuzzParse(f *testing.F) {
 		}
 		slices.Sort(s.DefaultTools())
 	})
+}
+
+func compacts(s *Settings) bool {
+	c, _ := s.Compaction() // what is wrong with its numbers is another test's
+	return c.Enabled
+}
+
+func TestCompactionNumbers(t *testing.T) {
+	good := Merge(parse(t, `{"compaction":{"reserveTokens":0,"modelOverrides":{"a/b":{"keepRecentTokens":7}}}}`), nil)
+	c, err := good.Compaction()
+	if err != nil || c.ReserveTokens == nil || *c.ReserveTokens != 0 || c.KeepRecentTokens != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if o := c.Overrides["a/b"]; o.KeepRecentTokens == nil || *o.KeepRecentTokens != 7 || o.ReserveTokens != nil {
+		t.Errorf("override %+v", o)
+	}
+	for _, bad := range []string{`{"compaction":{"reserveTokens":-1}}`, `{"compaction":{"keepRecentTokens":1.5}}`, `{"compaction":{"modelOverrides":{"a/b":{"reserveTokens":"x"}}}}`} {
+		if _, err := Merge(parse(t, bad), nil).Compaction(); err == nil {
+			t.Errorf("%s: accepted", bad)
+		}
+	}
 }

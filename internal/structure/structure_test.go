@@ -18,7 +18,7 @@ import (
 const module = "github.com/pinch-agent/pinch/"
 
 // leaves may be imported by every package: they import nothing of ours.
-var leaves = []string{"internal/jsonwire", "internal/jsonschema", "internal/regular", "internal/version"}
+var leaves = []string{"internal/jsonwire", "internal/jsonschema", "internal/regular", "internal/version", "internal/invoke"}
 
 type rule struct {
 	pkg string
@@ -33,6 +33,7 @@ var rules = []rule{
 	{"internal/jsonschema", nil},
 	{"internal/regular", nil},
 	{"internal/version", nil},
+	{"internal/invoke", nil},
 	{"llm", nil},
 	{"env", nil},
 	{"llm/transcript", []string{"llm"}},
@@ -45,10 +46,11 @@ var rules = []rule{
 	{"agent", []string{"llm"}},
 	{"session", []string{"agent", "llm"}},
 	{"session/", []string{"session", "agent", "llm"}},
+	{"compact", []string{"session", "agent", "llm"}},
 	{"tool", []string{"agent", "env", "llm"}},
 	{"resource", []string{"agent", "env", "llm"}},
 	{"internal/settings", nil},
-	{"harness", []string{"llm", "llm/transcript", "llm/catalog", "internal/wire", "auth", "agent", "session", "session/", "env", "tool", "resource"}},
+	{"harness", []string{"llm", "llm/transcript", "llm/catalog", "internal/wire", "auth", "agent", "session", "session/", "env", "tool", "resource", "compact"}},
 	{"internal/", []string{""}}, // everything
 	{"cmd/", []string{"internal/cli", "internal/version"}},
 	{"examples", nil},

@@ -49,6 +49,12 @@ func (n *Narrator) Event(_ context.Context, ev harness.Event) error {
 		return n.line("  " + call(ev.ToolName, ev.Args))
 	case agent.ToolExecutionEnd:
 		return n.result(ev.Result)
+	case harness.CompactionStart:
+		return n.line("  summing up the beginning of the conversation, to make room")
+	case harness.CompactionEnd:
+		if ev.ErrorMessage != "" {
+			return n.line("! " + ev.ErrorMessage)
+		}
 	case harness.AutoRetryStart:
 		return n.line(fmt.Sprintf("  trying again in %d ms: %s", ev.DelayMs, ev.ErrorMessage))
 	}

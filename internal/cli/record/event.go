@@ -64,7 +64,7 @@ func AppendEvent(dst []byte, ev *harness.Event) []byte {
 		dst = appendTexts(dst, ev.Steering)
 		dst = append(dst, `,"followUp":`...)
 		dst = appendTexts(dst, ev.FollowUp)
-	case harness.AutoRetryStart:
+	case harness.AutoRetryStart, harness.SummarizationRetryScheduled:
 		dst = append(dst, `,"attempt":`...)
 		dst = strconv.AppendInt(dst, int64(ev.Attempt), 10)
 		dst = append(dst, `,"maxAttempts":`...)
@@ -82,6 +82,31 @@ func AppendEvent(dst []byte, ev *harness.Event) []byte {
 			dst = append(dst, `,"finalError":`...)
 			dst = jsonwire.AppendString(dst, ev.FinalError)
 		}
+	case harness.CompactionStart:
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, ev.Reason)
+	case harness.CompactionEnd:
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, ev.Reason)
+		if ev.Compacted != nil {
+			dst = append(dst, `,"result":`...)
+			dst = AppendCompacted(dst, ev.Compacted)
+		}
+		dst = append(dst, `,"aborted":`...)
+		dst = strconv.AppendBool(dst, ev.Aborted)
+		dst = append(dst, `,"willRetry":`...)
+		dst = strconv.AppendBool(dst, ev.WillRetry)
+		if ev.ErrorMessage != "" {
+			dst = append(dst, `,"errorMessage":`...)
+			dst = jsonwire.AppendString(dst, ev.ErrorMessage)
+		}
+	case harness.SummarizationRetryAttemptStart:
+		dst = append(dst, `,"source":`...)
+		dst = jsonwire.AppendString(dst, ev.Source)
+		if ev.Reason != "" {
+			dst = append(dst, `,"reason":`...)
+			dst = jsonwire.AppendString(dst, ev.Reason)
+		}
 	case harness.EntryAppended:
 		dst = append(dst, `,"entry":`...)
 		dst = append(dst, ev.Entry.Raw()...)
@@ -93,6 +118,27 @@ func AppendEvent(dst []byte, ev *harness.Event) []byte {
 	case harness.ThinkingLevelChanged:
 		dst = append(dst, `,"level":`...)
 		dst = jsonwire.AppendString(dst, ev.Level)
+	}
+	return append(dst, '}')
+}
+
+// AppendCompacted appends what a compaction did as a JSON object.
+func AppendCompacted(dst []byte, c *harness.Compacted) []byte {
+	dst = append(dst, `{"summary":`...)
+	dst = jsonwire.AppendString(dst, c.Summary)
+	dst = append(dst, `,"firstKeptEntryId":`...)
+	dst = jsonwire.AppendString(dst, c.FirstKept)
+	dst = append(dst, `,"tokensBefore":`...)
+	dst = strconv.AppendInt(dst, c.TokensBefore, 10)
+	dst = append(dst, `,"estimatedTokensAfter":`...)
+	dst = strconv.AppendInt(dst, c.TokensAfter, 10)
+	if c.Usage != nil {
+		dst = append(dst, `,"usage":`...)
+		dst = c.Usage.AppendJSON(dst)
+	}
+	if c.Details != nil {
+		dst = append(dst, `,"details":`...)
+		dst = appendValue(dst, c.Details)
 	}
 	return append(dst, '}')
 }

@@ -1,0 +1,145 @@
+// Package harness is the front door of the engine: one conversation with a
+// model, its tools, its session and its queues.
+//
+//	h, err := harness.New(harness.Options{
+//		Model:  model,
+//		Stream: llm.NewRegistry(anthropic.New(anthropic.Config{})).Stream,
+//		Tools:  []*agent.Tool{tool.Read(…)},
+//	})
+//	…
+//	defer h.Close()
+//	h.Subscribe(func(ctx context.Context, ev harness.Event) error { … })
+//	answer, err := h.Prompt(ctx, "What does this module do?")
+//
+// # Runs
+//
+// Prompt and Continue run until the harness is idle again: the model answers,
+// tools run, failed requests are repeated, queued messages are delivered. One
+// run is active at a time; another prompt is refused as busy. Abort, or the end
+// of the prompt's context, ends the run: the request, the tools, the wait for a
+// retry. The partial answer is kept.
+//
+// While a run is active, Steer and FollowUp queue what the person says
+// meanwhile: steering is delivered before the next request, a follow-up when
+// nothing else is left to do. Neither an abort nor a failure empties the
+// queues: what waits goes out with the next run, or comes back through
+// ClearQueues.
+//
+// Messages, model, thinking level, tools, resources, request options and the
+// prompt are taken together when a prompt begins, and again between turns. What
+// is set during a run holds from the next turn on; a request on its way is never
+// changed.
+//
+// Phase tells what a harness is doing. Operations on the structure of the
+// session need an idle one, and keep prompts out as busy while they last.
+//
+// # System prompt
+//
+// The prompt is recorded by default: its sections are system messages in the
+// transcript, and so are the declarations of tools; only what changed is added.
+// With Options.Prompt fixed both travel beside the transcript instead: each
+// turn has one prompt, a text or what a function makes of model, level, tools
+// and resources, and the session knows nothing of it.
+//
+// # Events
+//
+// Listeners see everything that happens, one event at a time and in one order:
+//
+//	agent_start
+//	  turn_start
+//	    message_start, message_end              system and user messages
+//	    message_start, message_update…, message_end   the answer
+//	    tool_execution_start, …_update…, …_end  for each call
+//	    message_start, message_end              for each result
+//	  turn_end
+//	  …                                         further turns
+//	agent_end
+//	auto_retry_start, entry_appended, agent_start, …   where a request is repeated
+//	compaction_start, compaction_end                   where the context is compacted
+//	agent_settled
+//
+// agent_end comes once for each agent_start, agent_settled once for each prompt
+// that was accepted, whatever fails. Only agent_settled says that the harness
+// is done. queue_update comes right before the message_start of the message
+// that left its queue, and whenever a queue changes otherwise.
+//
+// SubscribeAll gets notifications besides: save_point after each turn, when what
+// it said and what waited is in the session, model_select, resources_update and
+// others.
+//
+// # Hooks
+//
+// Hooks change what happens on the way: inputs, prompts, requests, tool calls,
+// results, messages, and what follows a turn. The table of type Hooks says what
+// each may change and what its failure does. No hook can end the process or
+// hold it up.
+//
+// # Embedding
+//
+// With Options.Embedded a harness is the engine of a program instead of the
+// conversation of a person:
+//
+//	                         a person's                         embedded
+//	a new session            begins with model and level        begins with the first message
+//	Steer, FollowUp, idle    wait for the next prompt           refused as invalid_state
+//	queue_update             when a queued message is said      when a run takes it, and for NextTurn
+//	SetModel                 clamps the level, and records it   records the model alone
+//	SetThinkingLevel         records another level              records each level
+//
+// A listener that fails at the queue_update of a run that takes messages puts
+// them back to the head of their queue.
+//
+// There are two ways to abort. Abort keeps the queues, so that a person finds
+// there what was not said yet. AbortAndClear empties them, waits, and returns
+// what was in them. Programs mostly want FixedPrompt, Retry.Disabled and
+// Compaction.Disabled as well, so that one prompt is one run and nothing is hidden.
+//
+// # Session
+//
+// Every message is appended to the session when it ends, after the hooks and
+// the listeners have seen it: system messages, prompts, answers (the partial answer of an
+// aborted run too) and tool results. Before each request the context is taken
+// from the session, so what was edited or branched meanwhile counts; it costs
+// what is new.
+//
+// What is recorded beside the messages of a run waits: SetModel,
+// SetThinkingLevel and AppendMessage write at the end of the turn, so that
+// nothing comes between a call and its result, and AppendMessage of a shell
+// command of the user at the end of the run.
+//
+// # Compaction
+//
+// When the context leaves too little room for an answer, its beginning is summed
+// up (package compact): before a prompt, after a run and between two turns, as
+// Options.Compaction says, or when Compact is called. An answer that did not fit
+// is taken out of the context and asked for once more after that. What goes
+// wrong then is told by compaction_end and fails no run. NavigateTree goes back
+// in the session and can sum up what is left behind.
+//
+// # Virtual models
+//
+// A virtual model stands for others: its llm.Router, which Options.Router finds,
+// says before each request who answers it. The session records the virtual model
+// as the one that was chosen, and each answer records the model that gave it and
+// its thinking level. A state that the router wants to keep is written to the
+// branch before the request is sent.
+//
+// # Errors
+//
+// What goes wrong with a model is in its message: StopReason error or aborted,
+// and ErrorMessage. Failures that pass by themselves are repeated, see Retry;
+// the failed answer stays in the session and leaves the context. An *Error from
+// Prompt says that there was no run (busy, invalid_state, invalid_argument,
+// auth), that the session could not be written (session), that a hook failed
+// (hook), or that a listener, a callback of Options or the stream function did
+// (unknown). In the last three cases the run ends early with a failed answer,
+// which the listeners see and Prompt returns or the session has; a hook that
+// fails before the run lets none begin.
+//
+// A message that could not be written is kept in memory and seen by Messages.
+// The next prompt, and Close, write it first; while that fails, prompts are
+// refused. Once there is room again nothing needs to be said twice: Continue
+// goes on from the last message.
+//
+// A Harness is safe for concurrent use.
+package harness
