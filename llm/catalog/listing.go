@@ -247,7 +247,7 @@ func filtered(list []member, keep func(m *member) bool) jsontext.Value {
 	o := jsonwire.Begin(nil)
 	for _, m := range list {
 		if keep(&m) {
-			o.Raw(m.name, m.value)
+			o.Member(m.name, m.value)
 		}
 	}
 	return o.End()
