@@ -44,9 +44,7 @@ func (p *program) record(a *Args, c *catalog.Catalog, registry *llm.Registry) (*
 		Secrets: func() []string {
 			var values []string
 			for _, name := range c.SecretNames() {
-				if v := p.getenv(name); len(v) >= minSecret {
-					values = append(values, v)
-				}
+				values = append(values, p.getenv(name))
 			}
 			return values
 		},
@@ -65,7 +63,3 @@ func (p *program) record(a *Args, c *catalog.Catalog, registry *llm.Registry) (*
 	p.warn("The prompts, file contents and answers of this run are stored in %s; keys are left out", filepath.Base(a.Record))
 	return rec, nil
 }
-
-// minSecret is the length in bytes from which the value of a variable is taken
-// for a secret: a region or a switch is none.
-const minSecret = 12

@@ -131,9 +131,11 @@ func Truncate(text string, limit int) string {
 	return fmt.Sprintf("%s... [truncated %d chars]", text[:at], n-units)
 }
 
-// failure words an error of the HTTP client. The cause of inner tells a timeout
-// of ours from a broken connection; outer is the caller's context.
-func failure(inner, outer context.Context, err error) error {
+// TransportError words an error of an HTTP client, of Send's and of requests that
+// formats make beside their call, as for a token: ErrAborted when outer, the
+// caller's context, ended, the *TimeoutError that is the cause of inner's end, a
+// *ConnectionError, or what no other attempt would change.
+func TransportError(inner, outer context.Context, err error) error {
 	if outer.Err() != nil {
 		return ErrAborted
 	}

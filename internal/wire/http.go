@@ -237,7 +237,7 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 	resp, err := client.Do(req)
 	if err != nil {
 		stop()
-		err = failure(inner, ctx, err)
+		err = TransportError(inner, ctx, err)
 		cancel(nil)
 		return nil, err
 	}
@@ -282,9 +282,9 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 // the key that they refuse: it must not get into messages and sessions.
 func (c *Call) statusError(resp *http.Response, text []byte, o *llm.Options) *StatusError {
 	keys := c.secrets(o)
-	text = []byte(redact(string(text), keys))
+	text = []byte(Redact(string(text), keys))
 	e := &StatusError{Status: resp.StatusCode, Header: resp.Header, Body: text}
-	e.Reason = Truncate(redact(reason(resp), keys), maxReason)
+	e.Reason = Truncate(Redact(reason(resp), keys), maxReason)
 	if c.ErrorText != nil {
 		e.Message = c.ErrorText(e)
 	} else {
@@ -328,7 +328,7 @@ func (b *body) Read(p []byte) (int, error) {
 			// A timer might be stopped before it runs, again and again, while
 			// there is always something to read.
 			b.expire()
-			return 0, failure(b.inner, b.outer, context.Cause(b.inner))
+			return 0, TransportError(b.inner, b.outer, context.Cause(b.inner))
 		}
 		if b.timer == nil {
 			b.timer = time.AfterFunc(left, b.expire)
@@ -341,7 +341,7 @@ func (b *body) Read(p []byte) (int, error) {
 		b.timer.Stop()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = failure(b.inner, b.outer, err)
+		err = TransportError(b.inner, b.outer, err)
 	}
 	return n, err
 }

@@ -18,10 +18,10 @@ const Redacted = "[redacted]"
 // be a word of the text.
 const minSecret = 8
 
-// secrets are the values of a request that no text may repeat: the key, what
-// the header fields hold that carry credentials, and more. The longest come
-// first, as one may be part of another.
-func secrets(header http.Header, o *llm.Options, more []string) []string {
+// Secrets are the values of a request that no text may repeat: its key, what its
+// header fields hold that carry credentials, and more, such as Call.Secrets. The
+// longest come first, as one may be part of another.
+func Secrets(header http.Header, o *llm.Options, more ...string) []string {
 	var out []string
 	add := func(v string) {
 		if v = strings.TrimSpace(v); len(v) >= minSecret && !slices.Contains(out, v) {
@@ -47,15 +47,6 @@ func secrets(header http.Header, o *llm.Options, more []string) []string {
 	return out
 }
 
-// Secrets are the values of a request that no text may repeat: its key, what its
-// header fields hold that carry credentials, and more, such as Call.Secrets.
-func Secrets(header http.Header, o *llm.Options, more ...string) []string {
-	return secrets(header, o, more)
-}
-
-// Redact is text with the given values replaced.
-func Redact(text string, secrets []string) string { return redact(text, secrets) }
-
 // secrets are those of the call's header fields, of what Prepare adds, those of
 // its address, and the key.
 func (c *Call) secrets(o *llm.Options) []string {
@@ -63,7 +54,7 @@ func (c *Call) secrets(o *llm.Options) []string {
 	if u, err := url.Parse(c.URL); err == nil {
 		more = slices.Concat(more, AddressSecrets(u))
 	}
-	return secrets(c.Header, o, more)
+	return Secrets(c.Header, o, more...)
 }
 
 // AddressSecrets are the values of an address that may be credentials: its
@@ -134,7 +125,8 @@ func carriesSecret(name string) bool {
 	return false
 }
 
-func redact(text string, secrets []string) string {
+// Redact is text with the given values replaced.
+func Redact(text string, secrets []string) string {
 	for _, s := range secrets {
 		text = strings.ReplaceAll(text, s, Redacted)
 	}

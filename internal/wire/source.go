@@ -270,7 +270,7 @@ func (s *Source) terminal() llm.Event {
 	if s.err == nil {
 		return llm.Event{Type: llm.EventDone, Message: m}
 	}
-	m.StopReason, m.ErrorMessage = llm.StopError, redact(s.err.Error(), s.secrets())
+	m.StopReason, m.ErrorMessage = llm.StopError, Redact(s.err.Error(), s.secrets())
 	if errors.Is(s.err, ErrAborted) {
 		m.StopReason = llm.StopAborted
 	}

@@ -158,11 +158,7 @@ func (x *exchange) maxTokens(estimate int) int {
 	if !x.limited {
 		return x.req.MaxTokens
 	}
-	wanted := x.req.MaxTokens
-	if wanted == 0 {
-		wanted = x.model.MaxTokens
-	}
-	return transcript.ClampMaxTokens(x.model.ContextWindow, estimate, wanted)
+	return transcript.MaxTokens(x.model, &x.req.Options, estimate)
 }
 
 // statusText words an error response: its JSON, which is an object or a list of

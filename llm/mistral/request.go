@@ -123,9 +123,5 @@ func (x *exchange) maxTokens(estimate int) int {
 	if !x.limited {
 		return x.req.MaxTokens
 	}
-	wanted := x.req.MaxTokens
-	if wanted == 0 {
-		wanted = x.model.MaxTokens
-	}
-	return transcript.ClampMaxTokens(x.model.ContextWindow, estimate, wanted)
+	return transcript.MaxTokens(x.model, &x.req.Options, estimate)
 }

@@ -138,10 +138,7 @@ func (c *conversation) maxOutputTokens(w *wire.Body) {
 	x := c.x
 	limit := x.req.MaxTokens
 	if x.limited {
-		if limit == 0 {
-			limit = x.model.MaxTokens
-		}
-		limit = transcript.ClampMaxTokens(x.model.ContextWindow, c.context, limit)
+		limit = transcript.MaxTokens(x.model, &x.req.Options, c.context)
 	}
 	if limit > 0 && x.compat.SupportsMaxOutputTokens {
 		w.Int("max_output_tokens", int64(max(limit, minOutputTokens)))

@@ -134,6 +134,16 @@ const (
 	answerMin = 1024  // for the answer behind the thinking
 )
 
+// MaxTokens is how many output tokens to ask for with the plain options of a
+// request: those that it names, else all that the model gives, clamped.
+func MaxTokens(m *llm.Model, o *llm.Options, estimate int) int {
+	wanted := o.MaxTokens
+	if wanted == 0 {
+		wanted = m.MaxTokens
+	}
+	return ClampMaxTokens(m.ContextWindow, estimate, wanted)
+}
+
 // ClampMaxTokens is how many output tokens to ask for when wanted are wished
 // and the context window holds the estimated input already: at least 1. A
 // window of 0 is unknown and does not limit.
