@@ -24,7 +24,7 @@ func (p *program) readHidden(ctx context.Context, prompt string) (string, error)
 	// less than some addresses and keys.
 	state, err := term.MakeRaw(fd)
 	if err != nil {
-		return "", fmt.Errorf("The terminal cannot be read from without showing what is typed: %w", err)
+		return "", typingShown(err)
 	}
 	defer func() {
 		_ = term.Restore(fd, state)
@@ -56,6 +56,10 @@ func (p *program) readHidden(ctx context.Context, prompt string) (string, error)
 			return "", io.EOF
 		}
 	}
+}
+
+func typingShown(err error) error {
+	return fmt.Errorf("The terminal cannot be read from without showing what is typed: %w", err)
 }
 
 // lineEnd is how the reading of a line goes on.

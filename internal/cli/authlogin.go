@@ -141,7 +141,13 @@ func (p *program) loginWithIssuer(ctx context.Context, c *catalog.Catalog, creds
 		secrets := c.SecretNames()
 		o.Open = func(_ context.Context, address string) error { return signin.OpenBrowser(address, secrets) }
 	}
+	// Hidden all the while: what is pasted between two readings is a secret too.
+	restore, err := hideTyping(p.in)
+	if err != nil {
+		return typingShown(err)
+	}
 	credential, err := signin.SignIn(ctx, d, o)
+	restore()
 	if err != nil {
 		return err
 	}

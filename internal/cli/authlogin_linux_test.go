@@ -107,7 +107,7 @@ func TestLogin(t *testing.T) {
 			a.typed("\x04")
 			a.visit(address)
 		}, 0, "Signed in to Acme", "acme-access-secret"},
-		{"device", []string{"acme", "--no-browser"}, func(a *atTerminal) { a.await("WXYZ-1234") },
+		{"device", []string{"acme", "--no-browser"}, func(a *atTerminal) { a.await("WXYZ-1234"); a.typed("good-secret-code\r") },
 			0, "Signed in to Acme", "acme-access-secret"},
 		{"key", []string{"openai"}, func(a *atTerminal) { a.await("API key for OpenAI"); a.typed("!sk-typed$1\r") },
 			0, "Saved API key for OpenAI", `"key": "$!sk-typed$$1"`},
