@@ -4,7 +4,9 @@
 //
 // There are two ways in. Run and Resume are the loop itself, a function of a
 // transcript, a Config and a Sink for its events. An Agent keeps transcript,
-// queues and listeners between runs, and is what most programs want.
+// queues and listeners between runs. Most programs want neither, but package
+// harness, which adds sessions, retries, hooks and compaction; the tools, events
+// and results of this package are the same there.
 //
 // # Events
 //
@@ -27,6 +29,9 @@
 // transcript, which the loop adds by itself when the loadout changed.
 //
 // # Tools
+//
+// NewTool makes a tool of a function, whose arguments are a struct; a Tool with
+// Parameters and Execute is one whose schema is written by hand.
 //
 // A tool's error, a panic in it, arguments that do not fit its schema and a
 // hook that refuses it are results for the model, never errors of the run. The

@@ -29,7 +29,7 @@ const (
 	Sequential Execution = "sequential"
 )
 
-// Tool is something that a model can call.
+// Tool is something that a model can call. NewTool makes one of a function.
 type Tool struct {
 	llm.Tool
 	Label     string    // for people; "" for Name
@@ -82,6 +82,9 @@ type Result struct {
 func TextResult(text string) Result {
 	return Result{Content: []llm.Block{&llm.Text{Text: text}}}
 }
+
+// Text joins the text blocks of the result.
+func (r Result) Text() string { return llm.TextOf(r.Content, "") }
 
 // EventType names an event by its JSON name.
 type EventType string

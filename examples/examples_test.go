@@ -1,4 +1,5 @@
-// Package examples runs the programs of its folders.
+// Package examples runs the programs of its folders, and holds the guide that
+// quotes them against their text.
 package examples
 
 import (
@@ -6,31 +7,62 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func run(t *testing.T, env []string, args ...string) string {
+// programs is a folder with all of them, built once.
+var programs string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "examples")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+string(filepath.Separator), "./...")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			panic(err.Error() + "\n" + string(out))
+		}
+		programs = dir
+		return m.Run()
+	}())
+}
+
+func run(t *testing.T, env []string, name string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"run"}, args...)...)
+	cmd := exec.Command(filepath.Join(programs, name), args...)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, out)
+		t.Fatalf("%s: %v\n%s", name, err, out)
 	}
 	return string(out)
 }
 
-func TestOwnTool(t *testing.T) {
-	if got, want := run(t, nil, "./owntool"), "weather: 18 °C and rain in Lisbon\nTake an umbrella.\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+// Each program prints what stands in its output.txt. ask, which asks a provider,
+// and scripted, which is a test, have none.
+func TestPrograms(t *testing.T) {
+	folders, err := filepath.Glob("*/main.go")
+	if err != nil || len(folders) < 8 {
+		t.Fatal(folders, err)
 	}
-}
-
-func TestBranch(t *testing.T) {
-	got := run(t, nil, "./branch")
-	if !strings.HasSuffix(got, " entries, 2 ways on from the fork\n") {
-		t.Errorf("got %q", got)
+	for _, main := range folders {
+		name := filepath.Dir(main)
+		if name == "ask" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			want, err := os.ReadFile(filepath.Join(name, "output.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := run(t, nil, name); got != strings.ReplaceAll(string(want), "\r\n", "\n") {
+				t.Errorf("it prints\n%s\nwant\n%s", got, want)
+			}
+		})
 	}
 }
 
@@ -50,7 +82,7 @@ func TestAsk(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	got := run(t, []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + srv.URL}, "./ask", "What is a monad?")
+	got := run(t, []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + srv.URL}, "ask", "What is a monad?")
 	if got != "A monoid.\n" {
 		t.Errorf("got %q", got)
 	}

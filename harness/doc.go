@@ -2,14 +2,20 @@
 // model, its tools, its session and its queues.
 //
 //	h, err := harness.New(harness.Options{
-//		Model:  model,
-//		Stream: llm.NewRegistry(anthropic.New(anthropic.Config{})).Stream,
-//		Tools:  []*agent.Tool{tool.Read(…)},
+//		Model:   model,
+//		Stream:  anthropic.New(anthropic.Config{}).Stream, // or that of an llm.Registry
+//		Request: llm.Options{APIKey: key},
+//		Tools:   []*agent.Tool{agent.NewTool("weather", "The weather in a city.", weather)},
 //	})
 //	…
 //	defer h.Close()
 //	h.Subscribe(func(ctx context.Context, ev harness.Event) error { … })
-//	answer, err := h.Prompt(ctx, "What does this module do?")
+//	answer, err := h.Prompt(ctx, "What do I wear in Lisbon?")
+//	if err == nil {
+//		err = answer.Err()
+//	}
+//
+// The guide docs/embedding.md goes through all of it with programs that run.
 //
 // # Runs
 //
@@ -32,6 +38,24 @@
 //
 // Phase tells what a harness is doing. Operations on the structure of the
 // session need an idle one, and keep prompts out as busy while they last.
+//
+// # Errors
+//
+// What goes wrong with a model, and an abort, is in its message, and the Err of
+// that message tells. Failures that pass by themselves are repeated, see Retry;
+// the failed answer stays in the session and leaves the context. An *Error from
+// Prompt says that there was no run (busy, invalid_state, invalid_argument,
+// auth), that the session could not be written (session), that a hook failed
+// (hook), or that a listener, a callback of Options or the stream function did
+// (unknown). In the last three cases the run ends early with a failed answer,
+// which the listeners see and Prompt returns or the session has; a hook that
+// fails before the run lets none begin. Likewise a run ends as auth when the wire
+// format is it that finds no key.
+//
+// A message that could not be written is kept in memory and seen by Messages.
+// The next prompt, and Close, write it first; while that fails, prompts are
+// refused. Once there is room again nothing needs to be said twice: Continue
+// goes on from the last message.
 //
 // # System prompt
 //
@@ -71,34 +95,15 @@
 //
 // Hooks change what happens on the way: inputs, prompts, requests, tool calls,
 // results, messages, and what follows a turn. The table of type Hooks says what
-// each may change and what its failure does. No hook can end the process or
-// hold it up.
-//
-// # Embedding
-//
-// With Options.Embedded a harness is the engine of a program instead of the
-// conversation of a person:
-//
-//	                         a person's                         embedded
-//	a new session            begins with model and level        begins with the first message
-//	Steer, FollowUp, idle    wait for the next prompt           refused as invalid_state
-//	queue_update             when a queued message is said      when a run takes it, and for NextTurn
-//	SetModel                 clamps the level, and records it   records the model alone
-//	SetThinkingLevel         records another level              records each level
-//
-// A listener that fails at the queue_update of a run that takes messages puts
-// them back to the head of their queue.
-//
-// There are two ways to abort. Abort keeps the queues, so that a person finds
-// there what was not said yet. AbortAndClear empties them, waits, and returns
-// what was in them. Programs mostly want FixedPrompt, Retry.Disabled and
-// Compaction.Disabled as well, so that one prompt is one run and nothing is hidden.
+// each may change and what its failure does. No hook can end the process, or
+// hold up a run that was ended.
 //
 // # Session
 //
-// Every message is appended to the session when it ends, after the hooks and
-// the listeners have seen it: system messages, prompts, answers (the partial answer of an
-// aborted run too) and tool results. Before each request the context is taken
+// Options.Session is a conversation to go on with; without it there is a new one
+// in memory. Every message is appended to it when the message ends, after the
+// hooks and the listeners have seen it: system messages, prompts, answers (the
+// partial answer of an aborted run too) and tool results. Before each request the context is taken
 // from the session, so what was edited or branched meanwhile counts; it costs
 // what is new.
 //
@@ -124,22 +129,31 @@
 // its thinking level. A state that the router wants to keep is written to the
 // branch before the request is sent.
 //
-// # Errors
+// # The engine of a program
 //
-// What goes wrong with a model is in its message: StopReason error or aborted,
-// and ErrorMessage. Failures that pass by themselves are repeated, see Retry;
-// the failed answer stays in the session and leaves the context. An *Error from
-// Prompt says that there was no run (busy, invalid_state, invalid_argument,
-// auth), that the session could not be written (session), that a hook failed
-// (hook), or that a listener, a callback of Options or the stream function did
-// (unknown). In the last three cases the run ends early with a failed answer,
-// which the listeners see and Prompt returns or the session has; a hook that
-// fails before the run lets none begin.
+// With Options.Embedded a harness is the engine of a program instead of the
+// conversation of a person:
 //
-// A message that could not be written is kept in memory and seen by Messages.
-// The next prompt, and Close, write it first; while that fails, prompts are
-// refused. Once there is room again nothing needs to be said twice: Continue
-// goes on from the last message.
+//	                         a person's                         embedded
+//	a new session            begins with model and level        begins with the first message
+//	Steer, FollowUp, idle    wait for the next prompt           refused as invalid_state
+//	queue_update             when a queued message is said      when a run takes it, and for NextTurn
+//	SetModel                 clamps the level, and records it   records the model alone
+//	SetThinkingLevel         records another level              records each level
 //
-// A Harness is safe for concurrent use.
+// A listener that fails at the queue_update of a run that takes messages puts
+// them back to the head of their queue.
+//
+// There are two ways to abort. Abort keeps the queues, so that a person finds
+// there what was not said yet. AbortAndClear empties them, waits, and returns
+// what was in them. Programs mostly want FixedPrompt, Retry.Disabled and
+// Compaction.Disabled as well, so that one prompt is one run and nothing is hidden.
+//
+// # Concurrency
+//
+// A Harness is safe for concurrent use. Listeners are called one at a time, and so
+// are the hooks of a run, which waits for them; they may call what does not wait
+// for the harness, see Listener. Hooks for what a program asks itself, such as
+// Input at a Steer, may be called meanwhile. Bodies of tools run beside each
+// other. Harnesses share nothing, so that one may be the tool of another.
 package harness

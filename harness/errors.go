@@ -17,7 +17,7 @@ const (
 	KindInvalidState    Kind = "invalid_state"    // the operation makes no sense now
 	KindInvalidArgument Kind = "invalid_argument" // the caller's argument is wrong
 	KindSession         Kind = "session"          // the session could not be read or written
-	KindAuth            Kind = "auth"             // no usable credentials for the model
+	KindAuth            Kind = "auth"             // no usable credentials for the model: Options.Credentials failed, or the wire format has no key
 	KindHook            Kind = "hook"             // one of the Hooks failed, or a listener that was told of the queues
 	KindCompaction      Kind = "compaction"       // the conversation could not be compacted
 	KindBranchSummary   Kind = "branch_summary"   // a branch could not be summed up

@@ -63,6 +63,8 @@ import (
 // The harness waits for the hook; once the context has ended, for
 // Options.HookGrace more, and then goes on without it: nothing but its own
 // goroutine is left behind. A hook may call the methods that a Listener may.
+// The hooks of a run are called one at a time; those for what a program asks,
+// such as Input at a Steer and UserBash, may be called meanwhile.
 //
 // Messages are shared and must not be changed: a hook copies the one that it
 // wants to say otherwise. Lists that a hook is given are its own.

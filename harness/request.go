@@ -129,7 +129,11 @@ func (h *Harness) stream(ctx context.Context, r *run, m *llm.Model, req *llm.Req
 	s, err := h.opts.Stream(ctx, m, req)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		return nil, &Error{KindUnknown, r.op, err}
+		kind := KindUnknown
+		if _, keyless := errors.AsType[*llm.KeyError](err); keyless {
+			kind = KindAuth
+		}
+		return nil, &Error{kind, r.op, err}
 	case err != nil:
 		return h.unsent(ctx, m, err), nil
 	case s == nil:

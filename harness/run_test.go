@@ -137,6 +137,27 @@ func TestContextThatEndedBefore(t *testing.T) {
 	}
 }
 
+func TestAWireFormatWithoutKey(t *testing.T) {
+	model := faux.New(faux.Options{})
+	h, err := harness.New(harness.Options{
+		Model: model.Model(),
+		Stream: func(_ context.Context, m *llm.Model, _ *llm.Request) (*llm.Stream, error) {
+			return nil, &llm.KeyError{Provider: m.Provider}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	m, err := h.Prompt(t.Context(), "go")
+	if _, ok := errors.AsType[*llm.KeyError](err); kindOf(err) != harness.KindAuth || !ok {
+		t.Errorf("error %v", err)
+	}
+	if m.Err() == nil {
+		t.Errorf("answer %+v", m)
+	}
+}
+
 func TestCredentials(t *testing.T) {
 	var fail error
 	asked := 0

@@ -18,11 +18,18 @@
 //			fmt.Print(ev.Delta)
 //		}
 //	}
-//	answer := stream.Result() // the message, also when it failed: see StopReason
+//	answer := stream.Result() // the message, also when it failed
+//	if err := answer.Err(); err != nil { … }
 //
 // Whatever goes wrong once a request is on its way is in the message:
 // StopReason error or aborted, and ErrorMessage. IsRetryable and
-// IsContextOverflow tell what can be done about it.
+// IsContextOverflow tell what can be done about it. Package harness does, and
+// runs the tools that an answer calls.
+//
+// # A wire format
+//
+// An API of a program's own stands in a Registry beside the others. StreamOf makes
+// its stream of a loop; transcript.Build makes a history that it can send.
 //
 // # Text
 //

@@ -78,7 +78,7 @@ type User struct {
 	Extra     []Member
 }
 
-// Assistant is a model's answer. TextOf(m.Content, "") is what it says.
+// Assistant is a model's answer. Text is what it says, Err whether it failed.
 type Assistant struct {
 	Content  []Block // text, thinking, tool calls
 	API      string  // wire format that produced it

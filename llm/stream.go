@@ -104,6 +104,31 @@ type Stream struct {
 // NewStream makes a Stream of a Source; wire formats call it.
 func NewStream(src Source) *Stream { return &Stream{src: src, opened: time.Now()} }
 
+// StreamOf makes a Stream of a sequence, so that a wire format can be written as
+// a loop: the sequence sends the request when it is first read, yields the
+// events, EventDone or EventError last, and frees what it holds when it returns.
+// It should do that soon after a yield that was false: nobody reads any more, and
+// what is yielded still is dropped.
+func StreamOf(events iter.Seq[Event]) *Stream {
+	next, stop := iter.Pull(func(yield func(Event) bool) {
+		left := false
+		events(func(ev Event) bool {
+			left = left || !yield(ev)
+			return !left
+		})
+	})
+	return NewStream(&pulled{next, stop})
+}
+
+type pulled struct {
+	next func() (Event, bool)
+	stop func()
+}
+
+func (p *pulled) Next() (Event, bool) { return p.next() }
+
+func (p *pulled) Close() { p.stop() }
+
 // Next returns the next event, false after the terminal one. The terminal event
 // arrives whatever happens; problems are in its message.
 func (s *Stream) Next() (Event, bool) {

@@ -1,45 +1,53 @@
-// Command ask puts one question to a model and prints the answer as it streams.
+// Command ask is the smallest agent: it puts one question to a model and prints
+// the answer as it streams.
 //
 //	ANTHROPIC_API_KEY=… go run ./examples/ask "What is a monad?"
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"strings"
 
+	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/anthropic"
 )
 
 func main() {
-	model := &llm.Model{
-		ID: "claude-sonnet-4-5", API: anthropic.ID, Provider: "anthropic",
-		BaseURL:       cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), "https://api.anthropic.com"),
-		Input:         []string{"text", "image"},
-		ContextWindow: 200_000, MaxTokens: 8_000,
+	if err := run(context.Background(), strings.Join(os.Args[1:], " ")); err != nil {
+		log.Fatal(err)
 	}
-	req := &llm.Request{
-		Messages: llm.Fold("Answer in two sentences.", nil, []llm.Message{
-			llm.UserText(strings.Join(os.Args[1:], " "), 0),
-		}),
-		Options: llm.Options{APIKey: os.Getenv("ANTHROPIC_API_KEY")},
-	}
-	stream, err := anthropic.New(anthropic.Config{}).Stream(context.Background(), model, req)
+}
+
+func run(ctx context.Context, question string) error {
+	h, err := harness.New(harness.Options{
+		Model: &llm.Model{
+			ID: "claude-sonnet-4-5", API: anthropic.ID, Provider: "anthropic",
+			BaseURL:       os.Getenv("ANTHROPIC_BASE_URL"), // "" for Anthropic itself
+			ContextWindow: 200_000, MaxTokens: 8_000,
+		},
+		Stream:       anthropic.New(anthropic.Config{}).Stream,
+		Request:      llm.Options{APIKey: os.Getenv("ANTHROPIC_API_KEY")},
+		SystemPrompt: "Answer in two sentences.",
+	})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
-	for ev := range stream.Events() {
-		if ev.Type == llm.EventTextDelta {
-			fmt.Print(ev.Delta)
+	defer h.Close()
+	h.Subscribe(func(_ context.Context, ev harness.Event) error {
+		if ev.Type == agent.MessageUpdate && ev.Update.Type == llm.EventTextDelta {
+			fmt.Print(ev.Update.Delta)
 		}
-	}
+		return nil
+	})
+	answer, err := h.Prompt(ctx, question)
 	fmt.Println()
-	if m := stream.Result(); m.StopReason == llm.StopError {
-		fmt.Fprintln(os.Stderr, m.ErrorMessage)
-		os.Exit(1)
+	if err != nil {
+		return err // there was no run, or it could not be kept
 	}
+	return answer.Err() // the model failed, or ctx ended
 }

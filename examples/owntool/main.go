@@ -6,54 +6,78 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/harness"
-	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/faux"
 )
 
-var weather = &agent.Tool{
-	Tool: llm.Tool{
-		Name:        "weather",
-		Description: "The weather in a city right now.",
-		Parameters:  []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
-	},
-	Execute: func(ctx context.Context, call agent.Call) (agent.Result, error) {
-		var args struct{ City string }
-		if err := json.Unmarshal(call.Args, &args); err != nil {
-			return agent.Result{}, err
-		}
-		return agent.TextResult("18 °C and rain in " + args.City), nil
-	},
+// place is what the model has to say to call the tool: its fields become the
+// JSON Schema that the model sees, and arguments that do not fit never arrive.
+type place struct {
+	City string `json:"city" jsonschema:"name of the city, in English"`
+	Days int    `json:"days,omitempty" jsonschema:"how many days ahead; 0 for now"`
+}
+
+func weather(ctx context.Context, in place, call agent.Call) (agent.Result, error) {
+	if in.City == "Atlantis" {
+		return agent.Result{}, fmt.Errorf("there is no station in %s", in.City) // the model reads this
+	}
+	call.Update(agent.TextResult("asking the station in " + in.City + " …")) // only a UI sees this
+	select {
+	case <-ctx.Done(): // somebody aborted the run
+		return agent.Result{}, ctx.Err()
+	case <-time.After(time.Millisecond): // the slow station
+	}
+	return agent.TextResult(fmt.Sprintf("18 °C and rain in %s in %d days", in.City, in.Days)), nil
 }
 
 func main() {
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
 	model := faux.New(faux.Options{})
 	model.Script(
-		faux.Reply(faux.ToolCall("weather", `{"city":"Lisbon"}`)),
+		faux.Reply(faux.ToolCall("weather", `{"city":"Atlantis"}`)),
+		faux.Reply(faux.ToolCall("weather", `{"city":"Lisbon","days":"2"}`)), // a text for a number: made to fit
 		faux.Say("Take an umbrella."),
 	)
 	h, err := harness.New(harness.Options{
-		Model: model.Model(), Stream: model.Stream, Tools: []*agent.Tool{weather},
+		Model: model.Model(), Stream: model.Stream,
 		SystemPrompt: "You help people to dress.",
+		Tools:        []*agent.Tool{agent.NewTool("weather", "The weather in a city.", weather)},
 	})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer h.Close()
-	h.Subscribe(func(_ context.Context, ev harness.Event) error {
-		if ev.Type == agent.ToolExecutionEnd {
-			fmt.Printf("%s: %s\n", ev.ToolName, llm.TextOf(ev.Result.Content, ""))
-		}
-		return nil
-	})
-	answer, err := h.Prompt(context.Background(), "What do I wear in Lisbon?")
-	if err != nil {
-		log.Fatal(err)
+	h.Subscribe(show)
+	answer, err := h.Prompt(ctx, "What do I wear in Lisbon the day after tomorrow?")
+	if err == nil {
+		err = answer.Err()
 	}
-	fmt.Println(llm.TextOf(answer.Content, ""))
+	if err != nil {
+		return err
+	}
+	fmt.Println(answer.Text())
+	return nil
+}
+
+// show prints what a user interface would draw about tools.
+func show(_ context.Context, ev harness.Event) error {
+	switch ev.Type {
+	case agent.ToolExecutionStart:
+		fmt.Printf("%s %s\n", ev.ToolName, ev.Args)
+	case agent.ToolExecutionUpdate:
+		fmt.Println("  …", ev.Result.Text())
+	case agent.ToolExecutionEnd:
+		fmt.Printf("  = %s (failed: %t)\n", ev.Result.Text(), ev.IsError)
+	}
+	return nil
 }
