@@ -7,10 +7,19 @@
 //	e := &env.Local{Dir: "/home/me/project"}
 //	res, err := e.Exec(ctx, env.Command{Line: "go test ./...", Output: os.Stdout})
 //
-// Every operation takes a context and ends with it. Problems are *Error values
-// with a code to switch on. Relative paths are relative to the environment's
-// working directory. Symbolic links are followed where the system follows them,
-// except by Info and List, which describe the link itself.
+// Every operation takes a context and ends with it; one that changes files is not
+// left half-done because of that. Problems are *Error values with a code to
+// switch on. Relative paths are relative to the environment's working directory,
+// and every environment takes slashes between the elements of a path. Names are
+// bytes, which need not be UTF-8. Symbolic links are followed where the system
+// follows them, except by Info, Exists and List, which look at the link itself.
+// Environments are safe for concurrent use.
+//
+// Nothing that stands under a path holds a caller: a pipe that nobody writes to
+// is empty or ends with the context, and devices without an end are refused.
+//
+// Whoever makes an environment of another kind finds the rules as tests in
+// package envtest.
 package env
 
 import (
@@ -24,8 +33,8 @@ import (
 type ExecutionEnv interface {
 	FileSystem
 	Shell
-	// Cleanup removes what TempDir and TempFile made. It does its best and
-	// reports the first problem.
+	// Cleanup removes what TempDir made. It does its best and reports the first
+	// problem.
 	Cleanup(ctx context.Context) error
 }
 
@@ -51,17 +60,20 @@ type FileSystem interface {
 	// Open opens a file for reading, without loading it. A directory can be
 	// opened; reading it fails with IsDirectory.
 	Open(ctx context.Context, path string) (File, error)
-	// ReadFile reads a whole file.
+	// ReadFile reads a whole file of up to MaxRead bytes.
 	ReadFile(ctx context.Context, path string) ([]byte, error)
 	// WriteFile replaces the content of a file, or makes the file and its
-	// parent directories. It follows links and keeps the mode of a file.
+	// parent directories. It follows links and keeps the mode of a file. Where
+	// there is no room for more the old content stays, as far as the system
+	// lets it.
 	WriteFile(ctx context.Context, path string, data []byte) error
 	// AppendFile adds data to the end of a file, or makes it like WriteFile.
 	AppendFile(ctx context.Context, path string, data []byte) error
 	// Rename moves a file over another one, atomically.
 	Rename(ctx context.Context, from, to string) error
 
-	// List describes the entries of a directory, sorted by name.
+	// List describes the entries of a directory, sorted by the bytes of their
+	// names.
 	List(ctx context.Context, path string) ([]FileInfo, error)
 	// MakeDir makes a directory and its parents; one that exists is fine.
 	MakeDir(ctx context.Context, path string) error
@@ -141,15 +153,16 @@ type Command struct {
 	Line string
 	Dir  string // "" for the environment's working directory
 	// Unset names variables that are taken out of the environment, Set gives
-	// variables as NAME=value. Set wins.
-	Unset []string
-	Set   []string
+	// variables as NAME=value. Set wins. With NoInherit nothing but Set is there.
+	Unset     []string
+	Set       []string
+	NoInherit bool
 	// Timeout bounds the run; 0 for no bound.
 	Timeout time.Duration
 
 	// Output receives what the command writes to both of its streams, in the
 	// order of arrival; nil drops it. With Stderr set it receives the standard
-	// output only. An error from a writer kills the command.
+	// output only. An error or a panic of a writer kills the command.
 	Output io.Writer
 	Stderr io.Writer
 }
@@ -176,6 +189,7 @@ const (
 	IsDirectory      Code = "is_directory"
 	Invalid          Code = "invalid"
 	NotSupported     Code = "not_supported"
+	NoSpace          Code = "no_space" // disk, quota or the limit on file sizes
 	Timeout          Code = "timeout"
 	ShellUnavailable Code = "shell_unavailable"
 	SpawnError       Code = "spawn_error"

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -34,7 +36,7 @@ func (l *Local) Exec(ctx context.Context, c Command) (Exit, error) {
 	if c.Dir != "" {
 		dir = l.Abs(c.Dir)
 	}
-	if _, err := os.Stat(dir); err != nil {
+	if err := enter(dir); err != nil {
 		return Exit{}, fault(ctx, "chdir", dir, err)
 	}
 	cmd := exec.Command(sh.path, sh.args...)
@@ -47,6 +49,18 @@ func (l *Local) Exec(ctx context.Context, c Command) (Exit, error) {
 		return Exit{}, spawnFault(ctx, sh.path, err)
 	}
 	return r.finish(ctx, c)
+}
+
+// enter reports what keeps a command from running in a directory.
+func enter(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return syscall.ENOTDIR
+	}
+	return searchable(dir)
 }
 
 // invocation is how a shell is started for one command line.
@@ -145,7 +159,7 @@ func (r *run) kill(why error) {
 		r.late = true
 	default:
 	}
-	r.group.kill()
+	r.group.kill(r.late)
 }
 
 // release forgets the group: its number may soon be another's.
@@ -223,7 +237,7 @@ func (r *run) copy(rd *reader) {
 		}
 		if n > 0 {
 			looked = false
-			if _, werr := rd.w.Write(buf[:n]); werr != nil {
+			if werr := hand(rd.w, buf[:n]); werr != nil {
 				r.mu.Lock()
 				if r.writeErr == nil {
 					r.writeErr = werr
@@ -252,4 +266,16 @@ func (r *run) copy(rd *reader) {
 		default:
 		}
 	}
+}
+
+// hand gives output to a writer. One that panics must not take the program with
+// it from a goroutine that it knows nothing of.
+func hand(w io.Writer, p []byte) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the writer panicked: %v", v)
+		}
+	}()
+	_, err = w.Write(p)
+	return err
 }

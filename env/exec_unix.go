@@ -32,6 +32,8 @@ func (l *Local) shell(line string) (invocation, error) {
 	return invocation{}, &Error{Code: ShellUnavailable, Op: "spawn", Err: errors.New("there is no bash and no sh on PATH")}
 }
 
+func searchable(dir string) error { return unix.Access(dir, unix.X_OK) }
+
 func pipe() (r, w *os.File, err error) { return os.Pipe() }
 
 // group is the session, and so the process group, that a command leads.
@@ -48,7 +50,13 @@ func (g *group) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-func (g *group) kill() {
+// kill ends the group. waited says that its leader has been waited for: its
+// number stays the group's own as long as the group has members, so a process
+// that bears it by now is a stranger's.
+func (g *group) kill(waited bool) {
+	if waited && unix.Kill(g.id, 0) != unix.ESRCH {
+		return
+	}
 	if runtime.GOOS == "darwin" {
 		// A group that forks while it is being killed can slip through there.
 		unix.Kill(-g.id, unix.SIGSTOP)

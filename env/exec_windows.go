@@ -50,6 +50,8 @@ func bash(path, line string) invocation {
 	return invocation{path: path, args: []string{"-c", line}}
 }
 
+func searchable(string) error { return nil }
+
 // pipe makes a pipe whose reading end knows deadlines, which anonymous pipes do
 // not.
 func pipe() (r, w *os.File, err error) {
@@ -101,7 +103,7 @@ func (g *group) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-func (g *group) kill() { windows.TerminateJobObject(g.job, 1) }
+func (g *group) kill(bool) { windows.TerminateJobObject(g.job, 1) }
 
 func (g *group) close() { windows.CloseHandle(g.job) }
 

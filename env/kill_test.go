@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -168,60 +169,20 @@ func TestEscapedProcessDoesNotHold(t *testing.T) {
 	}
 }
 
-func TestPipeWithoutWriterDoesNotHold(t *testing.T) {
-	l := newLocal(t)
-	if err := syscall.Mkfifo(l.Abs("fifo"), 0o600); err != nil {
+// TestStrangersAreNotKilled aborts a command whose shell is gone, whose group is
+// empty, and whose number another process has got meanwhile.
+func TestStrangersAreNotKilled(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sleep", "600")
+	var stranger group
+	if err := stranger.start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := l.ReadFile(t.Context(), "fifo"); err != nil || len(b) != 0 {
-		t.Errorf("got %q, %v", b, err)
+	stranger.kill(true)
+	if err := syscall.Kill(cmd.Process.Pid, 0); err != nil {
+		t.Errorf("the stranger is gone: %v", err)
 	}
-	w, err := os.OpenFile(l.Abs("fifo"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := l.ReadFile(ctx, "fifo"); CodeOf(err) != Aborted {
-		t.Errorf("a silent writer: got %v", err)
-	}
-}
-
-func TestPipeWithoutReaderDoesNotHold(t *testing.T) {
-	l := newLocal(t)
-	if err := syscall.Mkfifo(l.Abs("fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.WriteFile(t.Context(), "fifo", []byte("x")); err == nil || CodeOf(err) == Aborted {
-		t.Errorf("nobody reads: got %v", err)
-	}
-	r, err := os.OpenFile(l.Abs("fifo"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if err := l.AppendFile(t.Context(), "fifo", []byte("x")); err != nil {
-		t.Errorf("somebody reads: got %v", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := l.WriteFile(ctx, "fifo", make([]byte, 1<<20)); CodeOf(err) != Aborted {
-		t.Errorf("a slow reader: got %v", err)
-	}
-}
-
-func TestDevicesAreNotRead(t *testing.T) {
-	l := newLocal(t)
-	if err := os.Symlink("/dev/zero", l.Abs("endless")); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"endless", "/dev/zero"} {
-		if _, err := l.ReadFile(t.Context(), name); CodeOf(err) != Invalid {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	if b, err := l.ReadFile(t.Context(), os.DevNull); err != nil || len(b) != 0 {
-		t.Errorf("got %q, %v", b, err)
+	stranger.kill(false)
+	if err := cmd.Wait(); err == nil {
+		t.Error("the group's own leader is spared")
 	}
 }

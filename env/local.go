@@ -108,8 +108,10 @@ func codeOfErrno(name string) Code {
 		return IsDirectory
 	case "EINVAL", "ENAMETOOLONG", "ELOOP":
 		return Invalid
-	case "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EXDEV":
-		return NotSupported
+	case "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EXDEV", "ENXIO", "ENODEV":
+		return NotSupported // also a pipe that nobody reads, a socket
+	case "ENOSPC", "EDQUOT", "EFBIG":
+		return NoSpace
 	}
 	return Unknown
 }
@@ -173,6 +175,12 @@ func (l *Local) Canonical(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		// Of links in a circle only the system says by name what they are.
+		if _, statErr := os.Stat(path); statErr != nil {
+			err = statErr
+		}
+	}
 	return real, fault(ctx, "realpath", path, err)
 }
 
@@ -244,12 +252,16 @@ func (l *Local) ReadFile(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return ReadAll(f)
+	b, err := ReadAll(f)
+	if e, ok := errors.AsType[*Error](err); ok && e.Path == "" {
+		e.Path = l.Abs(path)
+	}
+	return b, err
 }
 
 // WriteFile implements FileSystem.
 func (l *Local) WriteFile(ctx context.Context, path string, data []byte) error {
-	return l.write(ctx, path, data, os.O_TRUNC)
+	return l.write(ctx, path, data, 0)
 }
 
 // AppendFile implements FileSystem.
@@ -278,17 +290,53 @@ func (l *Local) write(ctx context.Context, path string, data []byte, flag int) e
 	}
 	// What goes into a file is not interrupted half-way; a pipe may not take it.
 	written := context.WithoutCancel(ctx)
-	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
+	switch st, statErr := f.Stat(); {
+	case statErr != nil:
+		err = statErr
+	case !st.Mode().IsRegular():
 		stop := context.AfterFunc(ctx, func() { f.SetWriteDeadline(time.Unix(1, 0)) })
 		defer stop()
 		written = ctx
+		_, err = f.Write(data)
+	case flag == os.O_APPEND:
+		err = extend(f, data, st.Size())
+	default:
+		err = replace(f, data, st.Size())
 	}
-	_, err = f.Write(data)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
-	if err != nil {
-		return fault(written, "write", path, err)
+	return fault(written, "write", path, err)
+}
+
+// extend adds data to a file of a size, and takes back what there was no room
+// for, unless somebody else has added to it meanwhile.
+func extend(f *os.File, data []byte, size int64) error {
+	n, err := f.Write(data)
+	if err != nil && n > 0 {
+		if st, statErr := f.Stat(); statErr == nil && st.Size() == size+int64(n) {
+			f.Truncate(size)
+		}
+	}
+	return err
+}
+
+// replace puts data in the place of what is in a file of a size. It begins with
+// what goes beyond the old end: where there is no room for it the rest is still
+// as it was.
+func replace(f *os.File, data []byte, size int64) error {
+	within := min(size, int64(len(data)))
+	if within < int64(len(data)) {
+		if _, err := f.WriteAt(data[within:], within); err != nil {
+			f.Truncate(size)
+			return err
+		}
+	}
+	if _, err := f.WriteAt(data[:within], 0); err != nil {
+		return err
+	}
+	if within < size {
+		return f.Truncate(within)
 	}
 	return nil
 }
@@ -314,6 +362,9 @@ func (l *Local) List(ctx context.Context, path string) ([]FileInfo, error) {
 	}
 	out := make([]FileInfo, 0, len(entries))
 	for _, e := range entries {
+		if err := start(ctx, "scandir", path); err != nil {
+			return nil, err
+		}
 		st, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // gone since the directory was read
@@ -414,6 +465,9 @@ func (l *Local) Cleanup(ctx context.Context) error {
 
 // environ is the environment of a command.
 func (l *Local) environ(c Command) []string {
+	if c.NoInherit {
+		return append([]string{}, c.Set...) // nil would be the process's own
+	}
 	base := l.Environ
 	if base == nil {
 		base = os.Environ()

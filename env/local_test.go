@@ -3,18 +3,10 @@ package env
 import (
 	"context"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newLocal(t *testing.T) *Local {
 	t.Helper()
@@ -66,108 +58,6 @@ func TestErrorsHaveCodes(t *testing.T) {
 	}
 }
 
-func TestFiles(t *testing.T) {
-	ctx := t.Context()
-	l := newLocal(t)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(l.WriteFile(ctx, "a/b/c.txt", []byte("one\ntwo\nthree")))
-	must(os.Chmod(filepath.Join(l.Dir, "a/b/c.txt"), 0o640))
-	must(os.Symlink("b/c.txt", filepath.Join(l.Dir, "a/link")))
-
-	t.Run("write follows links and keeps the mode", func(t *testing.T) {
-		must(l.WriteFile(ctx, "a/link", []byte("uno\ndue\ntre")))
-		st, err := os.Lstat(filepath.Join(l.Dir, "a/b/c.txt"))
-		must(err)
-		if st.Mode().Perm() != 0o640 || st.Size() != 11 {
-			t.Errorf("got %v, %d bytes", st.Mode(), st.Size())
-		}
-	})
-	t.Run("info describes the link", func(t *testing.T) {
-		info, err := l.Info(ctx, "a/link")
-		must(err)
-		if info.Kind != KindSymlink || info.Name != "link" || info.Path != filepath.Join(l.Dir, "a/link") {
-			t.Errorf("got %+v", info)
-		}
-	})
-	t.Run("canonical", func(t *testing.T) {
-		real, err := l.Canonical(ctx, "a/link")
-		must(err)
-		if real != filepath.Join(l.Dir, "a/b/c.txt") {
-			t.Errorf("got %s", real)
-		}
-	})
-	t.Run("append and lines", func(t *testing.T) {
-		must(l.AppendFile(ctx, "a/b/c.txt", []byte("!\n")))
-		lines, err := ReadTextLines(ctx, l, "a/b/c.txt", 0)
-		must(err)
-		if !slices.Equal(lines, []string{"uno", "due", "tre!"}) {
-			t.Errorf("got %q", lines)
-		}
-		first, err := ReadTextLines(ctx, l, "a/b/c.txt", 1)
-		must(err)
-		if !slices.Equal(first, []string{"uno"}) {
-			t.Errorf("got %q", first)
-		}
-	})
-	t.Run("list", func(t *testing.T) {
-		list, err := l.List(ctx, "a")
-		must(err)
-		var got []string
-		for _, e := range list {
-			got = append(got, e.Name+" "+string(e.Kind))
-		}
-		if want := []string{"b directory", "link symlink"}; !slices.Equal(got, want) {
-			t.Errorf("got %q", got)
-		}
-	})
-	t.Run("temporary", func(t *testing.T) {
-		f, err := l.TempFile(ctx, "x-", ".log")
-		must(err)
-		f.Close()
-		name := filepath.Base(f.Name())
-		if len(name) != len("x-")+16+len(".log") {
-			t.Errorf("got %s", name)
-		}
-		if st, err := os.Stat(f.Name()); err != nil || st.Mode().Perm() != 0o600 {
-			t.Errorf("got %v, %v", st, err)
-		}
-		dir, err := l.TempDir(ctx, "tmp-")
-		must(err)
-		must(l.WriteFile(ctx, dir+"/inside", nil))
-		must(l.Cleanup(ctx))
-		if ok, err := l.Exists(ctx, dir); ok || err != nil {
-			t.Errorf("the directory is there after Cleanup: %v", err)
-		}
-		if ok, _ := l.Exists(ctx, f.Name()); !ok {
-			t.Error("the file is gone after Cleanup")
-		}
-	})
-}
-
-func TestOpenStreamsAndBoundsByTheSizeAtOpen(t *testing.T) {
-	ctx := t.Context()
-	l := newLocal(t)
-	if err := l.WriteFile(ctx, "f", []byte("before")); err != nil {
-		t.Fatal(err)
-	}
-	f, err := l.Open(ctx, "f")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := l.AppendFile(ctx, "f", []byte(" and after")); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := ReadAll(f); err != nil || string(b) != "before" {
-		t.Errorf("got %q, %v", b, err)
-	}
-}
-
 func TestEnvironment(t *testing.T) {
 	l := newLocal(t)
 	l.Environ = []string{"PATH=/usr/bin:/bin", "KEY=secret", "KEEP=1", "DROP=2", "OLD=3"}
@@ -190,35 +80,6 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestExit(t *testing.T) {
-	l := newLocal(t)
-	for _, tt := range []struct {
-		line         string
-		code, signal int
-	}{
-		{"true", 0, 0}, {"exit 7", 7, 0}, {"kill -TERM $$", 0, 15}, {"sleep 60 & exit 3", 3, 0},
-	} {
-		t.Run(tt.line, func(t *testing.T) {
-			ex, err := l.Exec(t.Context(), Command{Line: tt.line})
-			if err != nil || ex.Code != tt.code || ex.Signal != tt.signal || !ex.Exited {
-				t.Errorf("got %+v, %v", ex, err)
-			}
-		})
-	}
-}
-
-func TestStreams(t *testing.T) {
-	l := newLocal(t)
-	var both, out, errs strings.Builder
-	line := "echo 1; echo 2 >&2; echo 3; cat"
-	if _, err := l.Exec(t.Context(), Command{Line: line, Output: &both}); err != nil || both.String() != "1\n2\n3\n" {
-		t.Errorf("got %q, %v", both.String(), err)
-	}
-	if _, err := l.Exec(t.Context(), Command{Line: line, Output: &out, Stderr: &errs}); err != nil || out.String() != "1\n3\n" || errs.String() != "2\n" {
-		t.Errorf("got %q and %q, %v", out.String(), errs.String(), err)
-	}
-}
-
 func TestNoShell(t *testing.T) {
 	l := newLocal(t)
 	l.Shell = "/no/such/shell"
@@ -232,19 +93,3 @@ func TestNoShell(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestWriterErrorKills(t *testing.T) {
-	l := newLocal(t)
-	began := time.Now()
-	_, err := l.Exec(t.Context(), Command{Line: "echo x; sleep 60", Output: failingWriter{}})
-	if CodeOf(err) != CallbackError || !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("got %v", err)
-	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("took %v", took)
-	}
-}
-
-type failingWriter struct{}
-
-func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -5,27 +5,59 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"io"
+	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
-// ReadAll reads the rest of a file. A regular file is read up to the size that
-// it had when it was opened, so that one that grows meanwhile does not hold the
-// reader.
+// MaxRead is the size, in bytes, up to which files are read as a whole. Larger
+// ones are for Open.
+const MaxRead = 1 << 30
+
+var errLarge = errors.New("larger than 1 GiB: read it in pieces")
+
+// ReadAll reads the rest of a file, of up to MaxRead bytes. A regular file is
+// read up to the size that it had when it was opened, so that one that grows
+// meanwhile does not hold the reader.
 func ReadAll(f File) ([]byte, error) {
 	size := f.Size()
-	if size < 0 {
-		return io.ReadAll(f)
+	if size > MaxRead {
+		return nil, &Error{Code: Invalid, Op: "read", Err: errLarge}
+	}
+	if size <= 0 {
+		// Files of virtual file systems say 0 whatever they hold.
+		b, err := io.ReadAll(io.LimitReader(f, MaxRead+1))
+		if err == nil && len(b) > MaxRead {
+			return nil, &Error{Code: Invalid, Op: "read", Err: errLarge}
+		}
+		return b, err
 	}
 	b := make([]byte, size)
 	n, err := io.ReadFull(f, b)
 	if err == io.ErrUnexpectedEOF || err == io.EOF {
 		err = nil
 	}
-	if err == nil && size == 0 {
-		// Files of virtual file systems say 0 whatever they hold.
-		return io.ReadAll(f)
-	}
 	return b[:n], err
+}
+
+// ReadText reads a whole file as text. Bytes that are no UTF-8 become U+FFFD.
+func ReadText(ctx context.Context, fs FileSystem, path string) (string, error) {
+	b, err := fs.ReadFile(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	return string(jsonwire.AppendUTF8(nil, b)), nil
+}
+
+// Join is the absolute path of elements below a directory, "" for the working
+// directory. Each may be several names with slashes between them.
+func Join(fs FileSystem, dir string, elem ...string) string {
+	if dir == "" {
+		dir = fs.WorkDir()
+	}
+	return fs.Abs(strings.Join(append([]string{dir}, elem...), "/"))
 }
 
 // Lines reads the lines of a file one by one.

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"bufio"
-	"io"
 	"slices"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
@@ -121,31 +119,6 @@ func (s *Session) relabel(f *Session) error {
 		e.raw = line(e, d)
 		e.decoded.Store(&decoded{data: d})
 		f.add(e)
-	}
-	return nil
-}
-
-// Export writes the path from the root to the leaf as a session of its own,
-// each entry below the one before it.
-func (s *Session) Export(w io.Writer) error {
-	s.mu.RLock()
-	path := s.path(s.leaf)
-	s.mu.RUnlock()
-	b := bufio.NewWriter(w)
-	b.Write(newHeader(s.header.ID, s.opts.now(), s.CWD(), "").Raw)
-	b.WriteByte('\n')
-	parent := ""
-	for _, e := range path {
-		raw := e.raw
-		if e.ParentID != parent || parent == "" {
-			raw = setMember(raw, "parentId", optID(parent))
-		}
-		b.Write(raw)
-		b.WriteByte('\n')
-		parent = e.ID
-	}
-	if err := b.Flush(); err != nil {
-		return &Error{Kind: IO, Op: "export", Path: s.store.Path(), Err: err}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
@@ -35,6 +36,10 @@ type InfoReader struct {
 	// than messages with pictures take. Longer ones are passed over: a list,
 	// which reads several logs at once, must not fill the memory.
 	MaxLine int
+	NoText  bool // leave Info.Text empty
+	// MaxFirst is how much of Info.FirstMessage is kept, in bytes, less the rest
+	// of a character; 0 for all.
+	MaxFirst int
 
 	in     bufio.Reader
 	line   []byte
@@ -92,7 +97,9 @@ func (ir *InfoReader) Read(log io.Reader, modified time.Time) (info Info, ok boo
 	if !began {
 		return Info{}, false, nil
 	}
-	info.Text = string(ir.text)
+	if !ir.NoText {
+		info.Text = string(ir.text)
+	}
 	if info.FirstMessage == "" {
 		info.FirstMessage = NoMessages
 	}
@@ -216,6 +223,12 @@ func (ir *InfoReader) message(raw, stamp []byte, info *Info) {
 		}
 	}
 	ir.newest = max(ir.newest, at)
+	if ir.NoText {
+		if !byUser || info.FirstMessage != "" {
+			return
+		}
+		ir.text = ir.text[:0]
+	}
 	start := len(ir.text)
 	if start > 0 {
 		ir.text = append(ir.text, ' ')
@@ -225,7 +238,14 @@ func (ir *InfoReader) message(raw, stamp []byte, info *Info) {
 	if len(ir.text) == from {
 		ir.text = ir.text[:start]
 	} else if info.FirstMessage == "" && byUser {
-		info.FirstMessage = string(ir.text[from:])
+		first := ir.text[from:]
+		if n := ir.MaxFirst; n > 0 && n < len(first) {
+			for n > 0 && !utf8.RuneStart(first[n]) {
+				n--
+			}
+			first = first[:n]
+		}
+		info.FirstMessage = string(first)
 	}
 }
 

@@ -36,6 +36,7 @@ var rules = []rule{
 	{"internal/invoke", nil},
 	{"llm", nil},
 	{"env", nil},
+	{"env/envtest", []string{"env"}},
 	{"llm/transcript", []string{"llm"}},
 	{"internal/wire", []string{"llm"}},
 	{"llm/all", []string{"llm", "llm/"}},

@@ -109,18 +109,34 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkList lists a folder of 1,000 sessions of 40 entries.
+// BenchmarkList lists a folder of 1,000 sessions of 40 entries, with the texts of
+// all at once, without, and the newest ten.
 func BenchmarkList(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {
 		writeLong(b, filepath.Join(dir, fmt.Sprintf("%04d.jsonl", i)), 40)
 	}
 	r := &jsonl.Repository{Folder: dir}
-	b.ReportAllocs()
-	for b.Loop() {
-		list, err := r.ListAll(context.Background(), nil)
-		if err != nil || len(list) != 1000 {
-			b.Fatal(len(list), err)
-		}
+	ctx := context.Background()
+	bench := func(name string, want int, list func() int) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if n := list(); n != want {
+					b.Fatal(n)
+				}
+			}
+		})
 	}
+	bench("List", 1000, func() int { l, _ := r.ListAll(ctx, nil); return len(l) })
+	bench("Search", 1000, func() int { l, _ := r.Search(ctx, session.Query{}, jsonl.SearchOptions{}); return len(l) })
+	bench("Recent", 10, func() int {
+		n := 0
+		for range r.Recent(ctx, "") {
+			if n++; n == 10 {
+				break
+			}
+		}
+		return n
+	})
 }

@@ -6,10 +6,17 @@
 //	repo := &jsonl.Repository{Root: filepath.Join(agentDir, "sessions")}
 //	s, err := repo.Continue(cwd)
 //
+// List and ListAll read whole sessions, texts included; Search keeps of each only
+// what a list shows, and Recent reads one after the other, the newest first.
+// SetName, Move and Delete work on sessions that nobody has open; Import takes a
+// file in, Export gives one out, and neither writes over anything unasked.
+//
 // A session that is open for writing holds a lock, so that a second writer, in
 // this process or another, is told who has it. The lock is a file beside the
 // session, <name>.jsonl.lock; it ends with the process that holds it, however
 // that ends, and is taken away when the session is closed. Reading and listing
 // need no lock. On file systems without locks a writer notices when somebody
-// else wrote in between and reports a Conflict rather than write over it.
+// else wrote in between and reports a Conflict rather than write over it, as it
+// does when the file was moved, deleted, cut or replaced under it. The session
+// stays as it was, can be exported or forked, and goes on once the file is back.
 package jsonl

@@ -4,7 +4,6 @@ package jsonl
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"syscall"
 )
@@ -14,12 +13,6 @@ func diskFull(err error) bool {
 }
 
 func readOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
-
-// unlinked reports whether an open file has lost its name.
-func unlinked(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink == 0
-}
 
 // syncDir makes the names in a folder durable. Some file systems cannot, and
 // then there is nothing to be done about it.

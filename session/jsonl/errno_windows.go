@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"errors"
-	"io/fs"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -14,9 +13,6 @@ func diskFull(err error) bool {
 }
 
 func readOnly(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }
-
-// unlinked is false: Windows removes no file that is open.
-func unlinked(fs.FileInfo) bool { return false }
 
 // syncDir does nothing: Windows keeps names durable by itself.
 func syncDir(string) {}

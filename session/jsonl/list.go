@@ -61,10 +61,23 @@ func files(dir string) []string {
 	return out
 }
 
-// read reads the infos of files, several at a time.
+// read reads the infos of files, newest first.
 func (r *Repository) read(ctx context.Context, paths []string, progress Progress) ([]session.Info, error) {
 	infos := make([]session.Info, len(paths))
-	ok := make([]bool, len(paths))
+	err := r.scan(ctx, paths, session.InfoReader{}, progress, func(i int, info session.Info) { infos[i] = info })
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(infos, func(i session.Info) bool { return i.Path == "" })
+	slices.SortStableFunc(list, newest)
+	return list, nil
+}
+
+func newest(a, b session.Info) int { return b.Modified.Compare(a.Modified) }
+
+// scan reads the infos of files as a reader says, several at a time, and hands
+// over those of sessions.
+func (r *Repository) scan(ctx context.Context, paths []string, how session.InfoReader, progress Progress, found func(i int, info session.Info)) error {
 	var (
 		wg   sync.WaitGroup
 		mu   sync.Mutex
@@ -82,13 +95,16 @@ func (r *Repository) read(ctx context.Context, paths []string, progress Progress
 	}
 	for range min(len(paths), runtime.GOMAXPROCS(0)+2) {
 		wg.Go(func() {
-			ir := session.InfoReader{MaxLine: int(r.Options.MaxLine)}
+			ir := how
+			ir.MaxLine = int(r.Options.MaxLine)
 			for {
 				i, more := take()
 				if !more {
 					return
 				}
-				infos[i], ok[i] = readInfo(&ir, paths[i])
+				if info, ok := readInfo(ctx, &ir, paths[i]); ok {
+					found(i, info)
+				}
 				if progress != nil {
 					mu.Lock()
 					done++
@@ -100,19 +116,25 @@ func (r *Repository) read(ctx context.Context, paths []string, progress Progress
 	}
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
-		return nil, &session.Error{Kind: session.IO, Op: "list", Err: err}
+		return &session.Error{Kind: session.IO, Op: "list", Err: err}
 	}
-	list := make([]session.Info, 0, len(paths))
-	for i := range infos {
-		if ok[i] {
-			list = append(list, infos[i])
-		}
-	}
-	slices.SortStableFunc(list, func(a, b session.Info) int { return b.Modified.Compare(a.Modified) })
-	return list, nil
+	return nil
 }
 
-func readInfo(ir *session.InfoReader, path string) (session.Info, bool) {
+// until is a file that ends with a context.
+type until struct {
+	ctx context.Context
+	f   *os.File
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.f.Read(p)
+}
+
+func readInfo(ctx context.Context, ir *session.InfoReader, path string) (session.Info, bool) {
 	f, err := openRegular("list", path)
 	if err != nil {
 		return session.Info{}, false
@@ -122,7 +144,7 @@ func readInfo(ir *session.InfoReader, path string) (session.Info, bool) {
 	if err != nil {
 		return session.Info{}, false
 	}
-	info, ok, err := ir.Read(f, st.ModTime())
+	info, ok, err := ir.Read(until{ctx, f}, st.ModTime())
 	info.Path = path
 	return info, ok && err == nil
 }
@@ -177,29 +199,41 @@ func firstLine(b []byte, whole bool) ([]byte, bool) {
 // Newest is the path of the file that was written to last among the sessions of
 // a working directory, "" when there is none.
 func (r *Repository) Newest(cwd string) (string, error) {
-	type candidate struct {
-		path     string
-		modified time.Time
-	}
-	var list []candidate
+	var list []string
 	entries, err := os.ReadDir(r.Dir(cwd))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fail("list", r.Dir(cwd), err)
 	}
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), extension) {
-			continue
+		if strings.HasSuffix(e.Name(), extension) {
+			list = append(list, filepath.Join(r.Dir(cwd), e.Name()))
 		}
-		path := filepath.Join(r.Dir(cwd), e.Name())
+	}
+	for _, path := range newestFirst(list) {
+		if h, _, ok := readHeader(path); ok && (r.Folder == "" || h.CWD == cwd) {
+			return path, nil
+		}
+	}
+	return "", nil
+}
+
+// newestFirst sorts files by the time of their last change. Those that are gone
+// are left out.
+func newestFirst(paths []string) []string {
+	type candidate struct {
+		path     string
+		modified time.Time
+	}
+	var list []candidate
+	for _, path := range paths {
 		if st, err := os.Stat(path); err == nil {
 			list = append(list, candidate{path, st.ModTime()})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return b.modified.Compare(a.modified) })
-	for _, c := range list {
-		if h, _, ok := readHeader(c.path); ok && (r.Folder == "" || h.CWD == cwd) {
-			return c.path, nil
-		}
+	out := make([]string, len(list))
+	for i, c := range list {
+		out[i] = c.path
 	}
-	return "", nil
+	return out
 }

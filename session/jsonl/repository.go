@@ -3,13 +3,8 @@ package jsonl
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pinch-agent/pinch/session"
@@ -151,74 +146,4 @@ func (r *Repository) ForkFrom(path string, o session.Options) (*session.Session,
 		return nil, err
 	}
 	return r.Open(store.Path(), o.CWD)
-}
-
-// Import copies a session file into the folder of its own working directory's
-// sessions, or those of cwd when it names none, and opens the copy. A session
-// whose working directory is gone is not taken in.
-func (r *Repository) Import(path, cwd string) (*session.Session, error) {
-	in, err := openRegular("import", path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	dir := r.Dir(cwd)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fail("import", path, err)
-	}
-	out, err := createFree(dir, filepath.Base(path))
-	if err != nil {
-		return nil, fail("import", path, err)
-	}
-	drop := func(err error) (*session.Session, error) {
-		os.Remove(out.Name())
-		return nil, err
-	}
-	_, err = io.Copy(out, in)
-	if e := out.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return drop(fail("import", path, err))
-	}
-	s, err := r.Open(out.Name(), cwd)
-	if err != nil {
-		return drop(err)
-	}
-	if info, err := os.Stat(s.CWD()); err != nil || !info.IsDir() {
-		s.Close()
-		return drop(&session.Error{Kind: session.MissingCWD, Op: "import", Path: s.CWD(),
-			Advice: "make the folder, or fork the session into another one"})
-	}
-	return s, nil
-}
-
-// createFree makes a file under a name, with -1, -2 and so on behind it when
-// that is taken.
-func createFree(dir, name string) (*os.File, error) {
-	base := strings.TrimSuffix(name, extension)
-	for i := 0; ; i++ {
-		if name = base; i > 0 {
-			name += "-" + strconv.Itoa(i)
-		}
-		f, err := os.OpenFile(filepath.Join(dir, name+extension), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
-		}
-	}
-}
-
-// Delete takes a session file away.
-func (r *Repository) Delete(ctx context.Context, path string) error {
-	if r.Trash != nil {
-		if err := r.Trash(ctx, path); err == nil {
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-		}
-	}
-	if err := os.Remove(path); err != nil {
-		return fail("delete", path, err)
-	}
-	return nil
 }

@@ -55,6 +55,7 @@ type Store struct {
 // file is what the store needs of an os.File.
 type file interface {
 	io.Writer
+	io.ReaderAt
 	Truncate(size int64) error
 	Sync() error
 	Stat() (fs.FileInfo, error)
@@ -347,8 +348,8 @@ func tempName(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 }
 
-// check makes sure that the file is as long as this store left it, and mends
-// what a failed append could not.
+// check makes sure that the file is as this store left it, and mends what a
+// failed append could not.
 func (s *Store) check(op string, at session.Position) error {
 	if s.undo >= 0 {
 		if err := s.cut(s.undo); err != nil {
@@ -356,20 +357,7 @@ func (s *Store) check(op string, at session.Position) error {
 		}
 		s.undo = -1
 	}
-	info, err := s.file.Stat()
-	if err != nil {
-		return fail(op, s.path, err)
-	}
-	if info.Size() != int64(at) {
-		return &session.Error{Kind: session.Conflict, Op: op, Path: s.path,
-			Advice: "another program wrote to the file; open the session again to go on from there"}
-	}
-	if unlinked(info) {
-		return &session.Error{Kind: session.Conflict, Op: op, Path: s.path,
-			Err:    errors.New("the file was deleted while the session was open"),
-			Advice: "export or fork the session to keep it"}
-	}
-	return nil
+	return s.undisturbed(op, int64(at))
 }
 
 // put writes lines at the end of the file, at its length, or nothing.
@@ -449,6 +437,11 @@ func (s *Store) Replace(at session.Position, data []byte) (session.Position, err
 
 // writeTemp writes data to a new file beside path, durably, and gives its name.
 func writeTemp(path string, data []byte, perm fs.FileMode) (name string, err error) {
+	return compose(path, perm, func(w io.Writer) error { _, err := w.Write(data); return err })
+}
+
+// compose makes a file beside path, durably, and gives its name.
+func compose(path string, perm fs.FileMode, write func(io.Writer) error) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return "", err
@@ -459,7 +452,7 @@ func writeTemp(path string, data []byte, perm fs.FileMode) (name string, err err
 			os.Remove(f.Name())
 		}
 	}()
-	if _, err = f.Write(data); err != nil {
+	if err = write(f); err != nil {
 		return "", err
 	}
 	if err = f.Chmod(perm); err != nil && !errors.Is(err, errors.ErrUnsupported) {
