@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,8 +14,9 @@ import (
 
 // ContextFile is a file with instructions for agents, such as AGENTS.md.
 type ContextFile struct {
-	Path    string // absolute
-	Content string
+	Path     string // absolute
+	Content  string // without what cannot be seen
+	Findings []Finding
 }
 
 // contextNames are the names that a context file may have, best first.
@@ -37,12 +37,22 @@ func ContextFiles(f Folders) ([]ContextFile, []Diagnostic) {
 			return
 		}
 		seen[path] = true
-		b, err := regular.ReadFile(path)
+		own := filepath.Dir(path) == f.Agent
+		if d := lure(path); d != nil && !own {
+			problems = append(problems, *d)
+			return
+		}
+		b, err := readText(path)
 		if err != nil {
 			problems = append(problems, Diagnostic{Type: Warning, Path: path, Message: fmt.Sprintf("could not be read: %v", cause(err))})
 			return
 		}
-		files = append(files, ContextFile{Path: path, Content: decode(b)})
+		audit := &findings{path: path}
+		audit.text(b)
+		if !own {
+			audit.link(path, repository(filepath.Dir(path)))
+		}
+		files = append(files, ContextFile{Path: path, Content: Visible(decode(b)), Findings: audit.sorted()})
 	}
 	read(contextFileIn(f.Agent))
 	main, worktree := linkedWorktree(f.Cwd)
@@ -56,6 +66,16 @@ func ContextFiles(f Folders) ([]ContextFile, []Diagnostic) {
 		read(path)
 	}
 	return files, problems
+}
+
+// repository is the git root at or above dir, dir itself without one.
+func repository(dir string) string {
+	for _, d := range ancestors(dir) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+	}
+	return dir
 }
 
 func contextFileIn(dir string) string {
@@ -114,34 +134,32 @@ func linkedWorktree(dir string) (main, worktree string) {
 	return "", ""
 }
 
-// decode is the text of a file: without a byte order mark, invalid UTF-8
-// replaced.
-func decode(b []byte) string {
-	b = bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
-	return strings.ToValidUTF8(string(b), "\uFFFD")
-}
-
-// cause is an error without the path that the diagnostic names anyway.
-func cause(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
-}
-
 // PromptText is what the user's files and flags say about the system prompt.
 type PromptText struct {
 	Preamble string // for PromptOptions.Preamble
 	Addendum string // for PromptOptions.Addendum
+	Findings []Finding
 }
 
 // LoadPromptText reads the user's own system prompt and additions. A flag's
 // value is text, or a file's content when it names a file that exists, as seen
-// from the folder start. Without
-// flags SYSTEM.md and APPEND_SYSTEM.md count: the project's when it is trusted,
-// else the agent folder's.
+// from the folder start. Without flags SYSTEM.md and APPEND_SYSTEM.md count: the
+// project's when it is trusted, else the agent folder's. What cannot be seen in
+// a file is left out.
 func LoadPromptText(f Folders, trusted bool, start string, system *string, appended []string) (PromptText, []Diagnostic) {
 	var problems []Diagnostic
+	var t PromptText
+	read := func(path string) (string, error) {
+		b, err := readText(path)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				problems = append(problems, Diagnostic{Type: Warning, Path: path, Message: fmt.Sprintf("could not be read: %v", cause(err))})
+			}
+			return "", err
+		}
+		t.Findings = append(t.Findings, Audit(path, b)...)
+		return Visible(decode(b)), nil
+	}
 	file := func(name string) string {
 		path := ""
 		if trusted {
@@ -150,14 +168,8 @@ func LoadPromptText(f Folders, trusted bool, start string, system *string, appen
 		if path == "" {
 			path = filepath.Join(f.Agent, name)
 		}
-		b, err := regular.ReadFile(path)
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				problems = append(problems, Diagnostic{Type: Warning, Path: path, Message: fmt.Sprintf("could not be read: %v", cause(err))})
-			}
-			return ""
-		}
-		return decode(b)
+		text, _ := read(path)
+		return text
 	}
 	value := func(v string) string {
 		path := v
@@ -167,14 +179,12 @@ func LoadPromptText(f Folders, trusted bool, start string, system *string, appen
 		if v == "" || strings.ContainsAny(v, "\n\x00") || !isFile(path) {
 			return v
 		}
-		b, err := regular.ReadFile(path)
+		text, err := read(path)
 		if err != nil {
-			problems = append(problems, Diagnostic{Type: Warning, Path: path, Message: fmt.Sprintf("could not be read: %v", cause(err))})
 			return v
 		}
-		return decode(b)
+		return text
 	}
-	var t PromptText
 	if system != nil {
 		t.Preamble = value(*system)
 	} else {

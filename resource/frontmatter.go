@@ -28,6 +28,9 @@ func ParseFrontmatter(content string) (Frontmatter, string, error) {
 	if strings.TrimSpace(head) == "" {
 		return Frontmatter{}, body, nil
 	}
+	if len(head) > maxFrontmatter {
+		return nil, "", errFrontmatterSize
+	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(head), &doc); err != nil {
 		return nil, "", err
@@ -73,13 +76,17 @@ func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
 func isSpace(r rune) bool { return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r) }
 
-// maxYAMLNodes bounds what aliases may blow a document up to.
+// Bounds of a frontmatter: its bytes, and what aliases may blow it up to.
 const (
-	maxYAMLNodes = 10_000
-	maxYAMLDepth = 100
+	maxFrontmatter = 64 << 10
+	maxYAMLNodes   = 10_000
+	maxYAMLDepth   = 100
 )
 
-var errYAMLSize = errors.New("too many values")
+var (
+	errFrontmatterSize = errors.New("frontmatter larger than 64 KiB; move its text to the body")
+	errYAMLSize        = errors.New("too many or too deep values in the frontmatter")
+)
 
 // yamlValue is the value of a node. The library's own conversion knows types
 // beyond the core schema, such as timestamps, so it is not used.

@@ -3,37 +3,100 @@ package resource
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
+// globCharacters mark a path as a pattern.
+const globCharacters = "*?[{"
+
 // globMatch matches a slash-separated path: * and ? within a segment, [...]
-// classes, ** for any number of segments.
+// classes, ** for any number of segments, {a,b} for either.
 func globMatch(pattern, name string) bool {
-	return matchSegments(strings.Split(pattern, "/"), strings.Split(name, "/"))
+	segments := strings.Split(name, "/")
+	for _, p := range expandBraces(pattern) {
+		if matchSegments(strings.Split(p, "/"), segments) {
+			return true
+		}
+	}
+	return false
 }
 
-func matchSegments(pattern, name []string) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			for len(pattern) > 1 && pattern[1] == "**" {
-				pattern = pattern[1:]
-			}
-			if len(pattern) == 1 {
-				return len(name) > 0
-			}
-			for i := range name {
-				if matchSegments(pattern[1:], name[i:]) {
-					return true
-				}
-			}
-			return false
+// maxBraces bounds what the braces of one pattern stand for.
+const maxBraces = 64
+
+// expandBraces lists the patterns that a pattern with {a,b} stands for. Braces
+// that do not pair, or hold no comma, are plain characters.
+func expandBraces(pattern string) []string {
+	done, rest := []string(nil), []string{pattern}
+	for len(rest) > 0 && len(done)+len(rest) <= maxBraces {
+		p := rest[0]
+		rest = rest[1:]
+		before, choices, after, ok := cutBraces(p)
+		if !ok {
+			done = append(done, p)
+			continue
 		}
-		if len(name) == 0 || !matchSegment(pattern[0], name[0]) {
-			return false
+		for i, c := range choices {
+			choices[i] = before + c + after
 		}
-		pattern, name = pattern[1:], name[1:]
+		rest = append(choices, rest...)
 	}
-	return len(name) == 0
+	return append(done, rest...)
+}
+
+// cutBraces finds the first braces with a choice.
+func cutBraces(p string) (before string, choices []string, after string, ok bool) {
+	for open := range len(p) {
+		if p[open] != '{' {
+			continue
+		}
+		depth, start := 0, open+1
+		choices = nil
+		for i := open; i < len(p); i++ {
+			switch {
+			case p[i] == '{':
+				depth++
+			case p[i] == ',' && depth == 1:
+				choices = append(choices, p[start:i])
+				start = i + 1
+			case p[i] == '}':
+				if depth--; depth > 0 {
+					continue
+				}
+				if choices != nil {
+					return p[:open], append(choices, p[start:i]), p[i+1:], true
+				}
+				i = len(p)
+			}
+		}
+	}
+	return "", nil, "", false
+}
+
+// matchSegments takes as few segments as it can for each **, and more for the
+// last one only: that suffices, and costs no more than their product.
+func matchSegments(pattern, name []string) bool {
+	p, n := 0, 0
+	star, from := -1, 0 // the last ** and the segment it is tried to end before
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == "**":
+			star, from = p, n
+			if p == len(pattern)-1 {
+				return true // what is left is at least one segment
+			}
+			p++
+		case p < len(pattern) && matchSegment(pattern[p], name[n]):
+			p, n = p+1, n+1
+		case star >= 0:
+			from++
+			p, n = star+1, from
+		default:
+			return false
+		}
+	}
+	return p == len(pattern)
 }
 
 func matchSegment(pattern, name string) bool {
@@ -45,11 +108,14 @@ func matchSegment(pattern, name string) bool {
 type ignoreRules []ignoreRule
 
 type ignoreRule struct {
-	pattern  string
+	segments []string
 	negated  bool
 	dirOnly  bool
 	anchored bool // matches from the scan root, else at any depth
 }
+
+// maxIgnoreRules bounds a list: each file is compared with each rule.
+const maxIgnoreRules = 2000
 
 // ignoreFiles are the names of the files that hold rules, in the order read.
 func ignoreFiles() []string { return []string{".gitignore", ".ignore", ".fdignore"} }
@@ -58,6 +124,9 @@ func ignoreFiles() []string { return []string{".gitignore", ".ignore", ".fdignor
 // root, "" for the root itself.
 func (rules ignoreRules) add(content, dir string) ignoreRules {
 	for line := range strings.Lines(content) {
+		if len(rules) >= maxIgnoreRules {
+			break
+		}
 		line = trim(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -77,7 +146,7 @@ func (rules ignoreRules) add(content, dir string) ignoreRules {
 		if line == "" {
 			continue
 		}
-		rule.pattern = line
+		rule.segments = strings.Split(line, "/")
 		rule.anchored = strings.Contains(line, "/")
 		rules = append(rules, rule)
 	}
@@ -99,7 +168,7 @@ func (rules ignoreRules) ignored(name string, isDir bool) bool {
 		if !r.anchored {
 			target = path.Base(name)
 		}
-		if globMatch(r.pattern, target) {
+		if matchSegments(r.segments, strings.Split(target, "/")) {
 			result = !r.negated
 		}
 	}
@@ -117,30 +186,40 @@ func isLocationPattern(entry string) bool {
 	return entry != "" && strings.ContainsRune("!+-", rune(entry[0]))
 }
 
-// keeps decides about one file.
-func (p locationPatterns) keeps(file string) bool {
-	names := p.names(file)
-	matches := func(kind byte, match func(pattern, name string) bool) bool {
-		for _, e := range p.list {
-			if e == "" || e[0] != kind {
-				continue
-			}
-			pattern := strings.TrimPrefix(slash(e[1:]), "./")
-			for _, n := range names {
-				if match(pattern, n) {
-					return true
-				}
-			}
-		}
-		return false
+// keeps decides about one file of a location.
+func (p locationPatterns) keeps(file string) bool { return p.change(true, p.names(file)) }
+
+// change applies the entries that begin with a sign to a decision.
+func (p locationPatterns) change(keep bool, names []string) bool {
+	if p.match('!', globMatch, names) {
+		keep = false
 	}
-	exact := func(pattern, name string) bool { return strings.TrimSuffix(pattern, "/") == name }
-	keep := !matches('!', globMatch)
-	if matches('+', exact) {
+	if p.match('+', exact, names) {
 		keep = true
 	}
-	return keep && !matches('-', exact)
+	return keep && !p.match('-', exact, names)
 }
+
+// match reports whether an entry of a kind matches one of the names: 0 is the
+// kind of entries without a sign.
+func (p locationPatterns) match(kind byte, match func(pattern, name string) bool, names []string) bool {
+	for _, e := range p.list {
+		pattern := e
+		switch {
+		case e == "" || isLocationPattern(e) != (kind != 0) || kind != 0 && e[0] != kind:
+			continue
+		case kind != 0:
+			pattern = e[1:]
+		}
+		pattern = strings.TrimPrefix(slash(pattern), "./")
+		if slices.ContainsFunc(names, func(n string) bool { return match(pattern, n) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func exact(pattern, name string) bool { return strings.TrimSuffix(pattern, "/") == name }
 
 // names are what patterns are compared with: the path, the path from each base
 // folder, the base name, and the same of the folder when the file is a SKILL.md.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/llm"
@@ -178,14 +180,14 @@ func TestLoadPromptText(t *testing.T) {
 		appended []string
 		want     PromptText
 	}{
-		{"user", false, nil, nil, PromptText{"user system", "user more"}},
-		{"project", true, nil, nil, PromptText{"project system\n", "user more"}},
-		{"flags", true, new("text"), []string{"extra.md", "", "literal"}, PromptText{"text", "from file\n\n\nliteral"}},
-		{"file by flag", false, new("extra.md"), nil, PromptText{"from file\n", "user more"}},
-		{"folder is text", false, new(".pi"), nil, PromptText{".pi", "user more"}},
+		{"user", false, nil, nil, PromptText{Preamble: "user system", Addendum: "user more"}},
+		{"project", true, nil, nil, PromptText{Preamble: "project system\n", Addendum: "user more"}},
+		{"flags", true, new("text"), []string{"extra.md", "", "literal"}, PromptText{Preamble: "text", Addendum: "from file\n\n\nliteral"}},
+		{"file by flag", false, new("extra.md"), nil, PromptText{Preamble: "from file\n", Addendum: "user more"}},
+		{"folder is text", false, new(".pi"), nil, PromptText{Preamble: ".pi", Addendum: "user more"}},
 	} {
 		got, problems := LoadPromptText(f, c.trusted, f.Cwd, c.system, c.appended)
-		if got != c.want || problems != nil {
+		if !reflect.DeepEqual(got, c.want) || problems != nil {
 			t.Errorf("%s: %+v %v", c.name, got, problems)
 		}
 	}
@@ -195,7 +197,7 @@ func TestPromptTextFromElsewhere(t *testing.T) {
 	root := tree(t, map[string]string{"w/x.md": "of the project", "here/x.md": "from here"})
 	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")}
 	got, _ := LoadPromptText(f, false, filepath.Join(root, "here"), new("x.md"), []string{"x.md"})
-	if want := (PromptText{"from here", "from here"}); got != want {
+	if want := (PromptText{Preamble: "from here", Addendum: "from here"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -278,6 +280,61 @@ func TestTrust(t *testing.T) {
 		if _, err := ReadTrust(dir); err == nil || !strings.Contains(err.Error(), "trust.json") {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+}
+
+func TestSaveTrust(t *testing.T) {
+	root := tree(t, map[string]string{"a/x": "", "b/x": "", "c \"q\"/x": ""})
+	agent := filepath.Join(root, "agent")
+	dir := func(name string) string { return filepath.Join(root, name) }
+	save := func(decisions map[string]*bool) string {
+		t.Helper()
+		if err := SaveTrust(t.Context(), agent, decisions); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(agent, "trust.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(b), strings.ReplaceAll(root, `\`, `\\`), "")
+	}
+	sep := strings.ReplaceAll(string(filepath.Separator), `\`, `\\`)
+	want := strings.ReplaceAll("{\n  \"/a\": true,\n  \"/b\": false,\n  \"/c \\\"q\\\"\": true\n}\n", "/", sep)
+	if got := save(map[string]*bool{dir("b"): new(false), dir("c \"q\""): new(true), dir("a/."): new(true)}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := save(map[string]*bool{dir("a"): nil, dir("b"): nil, dir("c \"q\""): nil}); got != "{}\n" {
+		t.Errorf("got %s", got)
+	}
+	save(map[string]*bool{dir("a"): new(true)})
+	store, err := ReadTrust(agent)
+	if trusted, known := store.Decision(dir("a/x")); err != nil || !trusted || !known {
+		t.Errorf("%v %v %v", trusted, known, err)
+	}
+	// Held by another; left over; malformed.
+	lock := filepath.Join(agent, "trust.json.lock")
+	if err := os.Mkdir(lock, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	held, _ := errors.AsType[*TrustError](SaveTrust(t.Context(), agent, map[string]*bool{dir("b"): new(true)}))
+	if held == nil || !strings.Contains(held.Error(), "another program holds trust.json.lock") {
+		t.Errorf("%v", held)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(lock, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if got := save(map[string]*bool{dir("a"): nil}); got != "{}\n" {
+		t.Errorf("got %s", got)
+	}
+	if err := os.WriteFile(filepath.Join(agent, "trust.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := SaveTrust(t.Context(), agent, map[string]*bool{dir("b"): new(true)}); err == nil {
+		t.Error("wrote over a malformed file")
+	}
+	if left, _ := filepath.Glob(filepath.Join(agent, "trust.json?*")); left != nil {
+		t.Errorf("left over: %v", left)
 	}
 }
 

@@ -11,10 +11,7 @@ import (
 
 	"github.com/pinch-agent/pinch/internal/invoke"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
-	"github.com/pinch-agent/pinch/internal/regular"
 )
-
-const skillFile = "SKILL.md"
 
 // Skill is a file with instructions for one kind of work, which a model loads
 // when a task calls for it.
@@ -26,7 +23,12 @@ type Skill struct {
 	// DisableModelInvocation hides the skill from the model; a person can
 	// still call it.
 	DisableModelInvocation bool
-	Source                 Source
+	// Withheld is a skill whose file hides text: it is not listed to the model,
+	// which would read the file as it is. A person can still call it, and gets
+	// the text that shows.
+	Withheld bool
+	Findings []Finding // of the audit
+	Source   Source
 }
 
 // Limits of skill fields, in UTF-16 units.
@@ -40,7 +42,7 @@ func loadSkill(path string, source Source) (*Skill, []Diagnostic) {
 	warn := func(format string, args ...any) Diagnostic {
 		return Diagnostic{Type: Warning, Path: path, Message: fmt.Sprintf(format, args...)}
 	}
-	b, err := regular.ReadFile(path)
+	b, err := readText(path)
 	if err != nil {
 		return nil, []Diagnostic{warn("%v", cause(err))}
 	}
@@ -73,14 +75,38 @@ func loadSkill(path string, source Source) (*Skill, []Diagnostic) {
 		problems = append(problems, warn("%s", message))
 	}
 	source.Path = path
-	return &Skill{
-		Name:                   name,
-		Description:            description,
+	s := &Skill{
+		Name:                   Visible(name),
+		Description:            Visible(description),
 		FilePath:               path,
 		BaseDir:                dir,
 		DisableModelInvocation: front["disable-model-invocation"] == true,
 		Source:                 source,
-	}, problems
+	}
+	s.Findings = auditSkill(path, b, front, name)
+	s.Withheld = worst(s.Findings) == Dangerous
+	return s, problems
+}
+
+// knownSkillFields are the fields of a skill that mean something to it or to
+// its readers.
+func knownSkillFields() []string {
+	return []string{"name", "description", "disable-model-invocation", "license", "compatibility", "metadata", "allowed-tools"}
+}
+
+// auditSkill is the audit of a skill's file, its name and its folder.
+func auditSkill(path string, content []byte, front Frontmatter, name string) []Finding {
+	f := &findings{path: path}
+	f.text(content)
+	f.references(decode(content))
+	f.name(name)
+	f.fields(decode(content), front, knownSkillFields())
+	if filepath.Base(path) == skillFile {
+		f.links(filepath.Dir(path))
+	} else {
+		f.link(path, filepath.Dir(path))
+	}
+	return f.sorted()
 }
 
 func skillNameProblems(name string) []string {
@@ -102,70 +128,6 @@ func skillNameProblems(name string) []string {
 	return out
 }
 
-// layout says which Markdown files of a folder of skills count beside SKILL.md.
-type layout int
-
-const (
-	rootFiles   layout = iota // those in the folder itself
-	nestedFiles               // those in its subfolders, as in .agents/skills
-)
-
-// scanSkills lists the files of a folder that may be skills, in the order of
-// names.
-func scanSkills(root string, l layout) []string {
-	var files []string
-	seen := map[string]bool{}
-	var scan func(dir, rel string, rules ignoreRules)
-	scan = func(dir, rel string, rules ignoreRules) {
-		if real := canonical(dir); seen[real] {
-			return // a symbolic link that leads back
-		} else {
-			seen[real] = true
-		}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return
-		}
-		for _, name := range ignoreFiles() {
-			if b, err := regular.ReadFile(filepath.Join(dir, name)); err == nil {
-				rules = rules[:len(rules):len(rules)].add(decode(b), rel)
-			}
-		}
-		below := func(name string) string {
-			if rel == "" {
-				return name
-			}
-			return rel + "/" + name
-		}
-		for _, e := range entries {
-			if e.Name() == skillFile && isFile(filepath.Join(dir, skillFile)) && !rules.ignored(below(skillFile), false) {
-				files = append(files, filepath.Join(dir, skillFile))
-				return
-			}
-		}
-		for _, e := range entries {
-			name := e.Name()
-			if strings.HasPrefix(name, ".") || name == "node_modules" {
-				continue
-			}
-			path := filepath.Join(dir, name)
-			info, err := os.Stat(path)
-			if err != nil || rules.ignored(below(name), info.IsDir()) {
-				continue
-			}
-			switch {
-			case info.IsDir():
-				scan(path, below(name), rules)
-			case !info.Mode().IsRegular() || !strings.HasSuffix(name, ".md") || name == skillFile:
-			case (rel == "") == (l == rootFiles):
-				files = append(files, path)
-			}
-		}
-	}
-	scan(root, "", nil)
-	return files
-}
-
 // skillLoader collects skills; the first of a name wins.
 type skillLoader struct {
 	skills     []Skill
@@ -180,15 +142,15 @@ func (l *skillLoader) load(file string, source Source) {
 	if l.byFile[real] {
 		return
 	}
+	if l.byFile == nil {
+		l.byFile, l.byName = map[string]bool{}, map[string]int{}
+	}
+	l.byFile[real] = true
 	skill, problems := loadSkill(file, source)
 	l.warnings = append(l.warnings, problems...)
 	if skill == nil {
 		return
 	}
-	if l.byFile == nil {
-		l.byFile, l.byName = map[string]bool{}, map[string]int{}
-	}
-	l.byFile[real] = true
 	if i, taken := l.byName[skill.Name]; taken {
 		l.collisions = append(l.collisions, Diagnostic{
 			Type: Collision, Path: file, Message: fmt.Sprintf("name %q collision", skill.Name),
@@ -201,10 +163,14 @@ func (l *skillLoader) load(file string, source Source) {
 }
 
 func (l *skillLoader) folder(dir string, how layout, source Source, keep func(file string) bool) {
-	for _, file := range scanSkills(dir, how) {
+	files, complete := scanSkills(dir, how)
+	for _, file := range files {
 		if keep == nil || keep(file) {
 			l.load(file, source)
 		}
+	}
+	if !complete {
+		l.warnings = append(l.warnings, scanProblem(dir))
 	}
 }
 
@@ -236,11 +202,13 @@ func (l *skillLoader) result() ([]Skill, []Diagnostic) {
 type SkillOptions struct {
 	Folders Folders
 	Trusted bool     // the project's trust
-	None    bool     // --no-skills: only Paths
+	None    bool     // --no-skills: only Paths and packages for this run
 	Paths   []string // of --skill
 	User    Entries  // the skills list of the user's settings
 	Project Entries  // the skills list of the project's settings
 	Found   []string // further paths, found by hooks
+	// Packages are those of FindPackages.
+	Packages []Package
 }
 
 // Entries is a list of paths and patterns from a settings file.
@@ -254,6 +222,7 @@ type Entries struct {
 func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
 	var l skillLoader
 	f := o.Folders
+	l.packages(o.Packages, Temporary)
 	if !o.None {
 		if o.Trusted {
 			l.entries(o.Project, Project, f.Home)
@@ -261,6 +230,8 @@ func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
 		}
 		l.entries(o.User, User, f.Home)
 		l.defaults(userSkillFolders(f), o.User)
+		l.packages(o.Packages, Project)
+		l.packages(o.Packages, User)
 	}
 	for _, list := range [][]string{o.Paths, o.Found} {
 		for _, p := range list {
@@ -330,11 +301,26 @@ func (l *skillLoader) defaults(folders []skillFolder, e Entries) {
 	}
 }
 
+// packages loads what the packages of a scope offer.
+func (l *skillLoader) packages(list []Package, scope Scope) {
+	for i := range list {
+		if p := &list[i]; p.Source.Scope == scope {
+			files, problems := p.files(skillKind)
+			l.warnings = append(l.warnings, problems...)
+			for _, file := range files {
+				l.load(file, p.Source)
+			}
+		}
+	}
+}
+
 // entries loads the paths of a settings list.
 func (l *skillLoader) entries(e Entries, scope Scope, home string) {
 	patterns := locationPatterns{list: e.List, folders: []string{e.Folder}}
 	source := Source{Source: "local", Scope: scope, Origin: "top-level", BaseDir: e.Folder}
-	for _, path := range entryPaths(e, home) {
+	paths, problems := entryPaths(e, home)
+	l.warnings = append(l.warnings, problems...)
+	for _, path := range paths {
 		if isDir(path) {
 			l.folder(path, rootFiles, source, patterns.keeps)
 		} else if strings.HasSuffix(path, ".md") && patterns.keeps(path) {
@@ -343,64 +329,17 @@ func (l *skillLoader) entries(e Entries, scope Scope, home string) {
 	}
 }
 
-// entryPaths are the existing paths that the plain entries of a list name.
-func entryPaths(e Entries, home string) []string {
-	var out []string
-	for _, entry := range e.List {
-		if trim(entry) == "" || isLocationPattern(entry) {
-			continue
-		}
-		path := resolvePath(entry, e.Folder, home)
-		if _, err := os.Stat(path); err == nil {
-			out = append(out, path)
-			continue
-		}
-		if strings.ContainsAny(entry, "*?[") {
-			out = append(out, expandGlob(path)...)
-		}
-	}
-	return out
-}
-
-// expandGlob lists what matches an absolute pattern. It does not enter a match.
-func expandGlob(pattern string) []string {
-	root := pattern
-	for strings.ContainsAny(root, "*?[") {
-		root = filepath.Dir(root)
-	}
-	var out []string
-	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // what cannot be read has no matches
-		}
-		if path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if globMatch(slash(pattern), slash(path)) {
-			out = append(out, path)
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
-		}
-		return nil
-	})
-	return out
-}
-
 // SkillBlock lists skills for a model: what they are, and the name, description
 // and file of each that it may use. reader is the tool to load files with: read,
 // bash, or "" to name none. It is empty when there is no such skill.
 func SkillBlock(skills []Skill, reader string) string {
 	var b strings.Builder
 	for _, s := range skills {
-		if s.DisableModelInvocation {
+		if s.DisableModelInvocation || s.Withheld {
 			continue
 		}
 		fmt.Fprintf(&b, "  <skill>\n    <name>%s</name>\n    <description>%s</description>\n    <location>%s</location>\n  </skill>\n",
-			escapeXML(s.Name), escapeXML(s.Description), escapeXML(s.FilePath))
+			escapeXML(Visible(s.Name)), escapeXML(Visible(s.Description)), escapeXML(s.FilePath))
 	}
 	if b.Len() == 0 {
 		return ""
@@ -440,14 +379,15 @@ func ExpandSkill(input string, skills []Skill) (string, error) {
 	return input, nil
 }
 
-// Instructions reads the skill's file: its text without frontmatter.
+// Instructions reads the skill's file: its text without frontmatter and without
+// what cannot be seen.
 func (s *Skill) Instructions() (string, error) {
-	b, err := regular.ReadFile(s.FilePath)
+	b, err := readText(s.FilePath)
 	if err != nil {
 		return "", fmt.Errorf("skill %q: %w", s.Name, err)
 	}
 	_, body := cutFrontmatter(decode(b))
-	return body, nil
+	return Visible(body), nil
 }
 
 // SkillInvocation is an expanded skill, recognised for display.

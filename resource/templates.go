@@ -10,7 +10,6 @@ import (
 
 	"github.com/pinch-agent/pinch/internal/invoke"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
-	"github.com/pinch-agent/pinch/internal/regular"
 )
 
 // Template is a prompt with places for arguments, called as /name.
@@ -19,7 +18,8 @@ type Template struct {
 	Description  string
 	ArgumentHint string
 	Content      string
-	FilePath     string // absolute
+	FilePath     string    // absolute
+	Findings     []Finding // of the audit
 	Source       Source
 }
 
@@ -28,7 +28,10 @@ type Template struct {
 const maxTemplateDescription = 60
 
 func loadTemplate(path string, source Source) (*Template, []Diagnostic) {
-	b, err := regular.ReadFile(path)
+	if d := lure(path); d != nil && source.Scope != User {
+		return nil, []Diagnostic{*d}
+	}
+	b, err := readText(path)
 	if err != nil {
 		return nil, []Diagnostic{{Type: Warning, Path: path, Message: cause(err).Error()}}
 	}
@@ -37,17 +40,27 @@ func loadTemplate(path string, source Source) (*Template, []Diagnostic) {
 		return nil, []Diagnostic{{Type: Warning, Path: path, Message: err.Error()}}
 	}
 	source.Path = path
+	name := strings.TrimSuffix(filepath.Base(path), ".md")
 	t := &Template{
-		Name:     strings.TrimSuffix(filepath.Base(path), ".md"),
-		Content:  body,
+		Name:     Visible(name),
+		Content:  Visible(body),
 		FilePath: path,
 		Source:   source,
 	}
-	t.Description, _ = front.text("description")
-	t.ArgumentHint, _ = front.text("argument-hint")
-	if t.Description == "" {
-		t.Description = firstLine(body)
+	description, _ := front.text("description")
+	hint, _ := front.text("argument-hint")
+	if description == "" {
+		description = firstLine(body)
 	}
+	t.Description, t.ArgumentHint = Visible(description), Visible(hint)
+	f := &findings{path: path}
+	f.text(b)
+	f.name(name)
+	f.fields(decode(b), front, []string{"description", "argument-hint"})
+	if source.Scope != User {
+		f.link(path, repository(filepath.Dir(path)))
+	}
+	t.Findings = f.sorted()
 	return t, nil
 }
 
@@ -117,14 +130,22 @@ func (l *templateLoader) load(file string, source Source) {
 }
 
 func (l *templateLoader) folder(dir string, source Source, keep func(file string) bool) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
+	for _, file := range scanTemplates(dir) {
+		if keep == nil || keep(file) {
+			l.load(file, source)
+		}
 	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if strings.HasSuffix(e.Name(), ".md") && isFile(path) && (keep == nil || keep(path)) {
-			l.load(path, source)
+}
+
+// packages loads what the packages of a scope offer.
+func (l *templateLoader) packages(list []Package, scope Scope) {
+	for i := range list {
+		if p := &list[i]; p.Source.Scope == scope {
+			files, problems := p.files(promptKind)
+			l.warnings = append(l.warnings, problems...)
+			for _, file := range files {
+				l.load(file, p.Source)
+			}
 		}
 	}
 }
@@ -148,11 +169,13 @@ func (l *templateLoader) result() ([]Template, []Diagnostic) {
 type TemplateOptions struct {
 	Folders Folders
 	Trusted bool     // the project's trust
-	None    bool     // --no-prompt-templates: only Paths
+	None    bool     // --no-prompt-templates: only Paths and packages for this run
 	Paths   []string // of --prompt-template
 	User    Entries  // the prompts list of the user's settings
 	Project Entries  // the prompts list of the project's settings
 	Found   []string // further paths, found by hooks
+	// Packages are those of FindPackages.
+	Packages []Package
 }
 
 // LoadTemplates loads the templates of all locations, the project's before the
@@ -163,7 +186,9 @@ func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 	scope := func(e Entries, s Scope, dir string) {
 		source := Source{Source: "local", Scope: s, Origin: "top-level", BaseDir: e.Folder}
 		named := locationPatterns{list: e.List, folders: []string{e.Folder}}
-		for _, path := range entryPaths(e, f.Home) {
+		paths, problems := entryPaths(e, f.Home)
+		l.warnings = append(l.warnings, problems...)
+		for _, path := range paths {
 			l.path(path, source, named.keeps)
 		}
 		if dir == "" {
@@ -173,11 +198,14 @@ func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 		auto := locationPatterns{list: e.List, folders: []string{owner, e.Folder}}
 		l.folder(dir, Source{Source: "auto", Scope: s, Origin: "top-level", BaseDir: owner}, auto.keeps)
 	}
+	l.packages(o.Packages, Temporary)
 	if !o.None {
 		if o.Trusted {
 			scope(o.Project, Project, f.Project("prompts"))
 		}
 		scope(o.User, User, filepath.Join(f.Agent, "prompts"))
+		l.packages(o.Packages, Project)
+		l.packages(o.Packages, User)
 	}
 	for _, list := range [][]string{o.Paths, o.Found} {
 		for _, p := range list {

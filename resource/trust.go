@@ -2,11 +2,17 @@ package resource
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/regular"
@@ -38,13 +44,19 @@ func (f Folders) ownAgents(skills string) bool {
 // TrustStore is trust.json: which folders a person trusts, with all below them.
 type TrustStore struct{ decisions map[string]bool }
 
-// TrustError says that trust.json cannot be used.
+const trustFile = "trust.json"
+
+// TrustError says that trust.json cannot be read or written.
 type TrustError struct {
+	Op    string // read or write
 	Path  string
 	Cause error
 }
 
 func (e *TrustError) Error() string {
+	if e.Op == "write" {
+		return fmt.Sprintf("could not write %s: %v; the decision holds for this run only", e.Path, e.Cause)
+	}
 	return fmt.Sprintf("Invalid trust file %s: %v; correct or remove it", e.Path, e.Cause)
 }
 
@@ -53,23 +65,23 @@ func (e *TrustError) Unwrap() error { return e.Cause }
 // ReadTrust reads trust.json of an agent folder; a missing file decides nothing.
 // A malformed one is an error: it must not turn into an answer.
 func ReadTrust(agentFolder string) (*TrustStore, error) {
-	path := filepath.Join(agentFolder, "trust.json")
+	path := filepath.Join(agentFolder, trustFile)
 	s := &TrustStore{decisions: map[string]bool{}}
 	b, err := regular.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
 	if err != nil {
-		return nil, &TrustError{Path: path, Cause: cause(err)}
+		return nil, &TrustError{Op: "read", Path: path, Cause: cause(err)}
 	}
 	b = bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
 	if err := jsonwire.Check(b); err != nil {
-		return nil, &TrustError{Path: path, Cause: err}
+		return nil, &TrustError{Op: "read", Path: path, Cause: err}
 	}
 	var r jsonwire.Reader
 	r.Reset(b)
 	if r.Kind() != '{' {
-		return nil, &TrustError{Path: path, Cause: errors.New("not a JSON object")}
+		return nil, &TrustError{Op: "read", Path: path, Cause: errors.New("not a JSON object")}
 	}
 	for r.Object(); r.More(); {
 		dir := string(r.Key())
@@ -80,7 +92,7 @@ func ReadTrust(agentFolder string) (*TrustStore, error) {
 			r.Skip()
 			delete(s.decisions, dir)
 		default:
-			return nil, &TrustError{Path: path, Cause: fmt.Errorf("%q has neither true nor false", dir)}
+			return nil, &TrustError{Op: "read", Path: path, Cause: fmt.Errorf("%q has neither true nor false", dir)}
 		}
 	}
 	return s, nil
@@ -98,6 +110,93 @@ func (s *TrustStore) Decision(dir string) (trusted, known bool) {
 		}
 	}
 	return false, false
+}
+
+// SaveTrust records decisions in trust.json of an agent folder: true and false
+// for a folder and all below it, nil to take a decision back. Other programs may
+// write the file at the same time: the lock is the folder trust.json.lock.
+func SaveTrust(ctx context.Context, agentFolder string, decisions map[string]*bool) error {
+	path := filepath.Join(agentFolder, trustFile)
+	fail := func(err error) error { return &TrustError{Op: "write", Path: path, Cause: cause(err)} }
+	if err := os.MkdirAll(agentFolder, 0o700); err != nil {
+		return fail(err)
+	}
+	unlock, err := lockTrust(ctx, path+".lock")
+	if err != nil {
+		return fail(err)
+	}
+	defer unlock()
+	s, err := ReadTrust(agentFolder)
+	if err != nil {
+		return err
+	}
+	for dir, decision := range decisions {
+		if dir = canonical(dir); decision == nil {
+			delete(s.decisions, dir)
+		} else {
+			s.decisions[dir] = *decision
+		}
+	}
+	f, err := os.CreateTemp(agentFolder, trustFile+".*")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(s.encode())
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// encode is the content of trust.json: sorted, so that it changes as little as
+// the decisions do.
+func (s *TrustStore) encode() []byte {
+	b := []byte{'{'}
+	for i, dir := range slices.Sorted(maps.Keys(s.decisions)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, "\n  "...)
+		b = jsonwire.AppendString(b, dir)
+		b = strconv.AppendBool(append(b, ": "...), s.decisions[dir])
+	}
+	if len(s.decisions) > 0 {
+		b = append(b, '\n')
+	}
+	return append(b, "}\n"...)
+}
+
+// A lock is tried for so often, and is left over from a program that ended when
+// it is so old.
+const (
+	lockTries = 10
+	lockPause = 20 * time.Millisecond
+	lockStale = 10 * time.Second
+)
+
+func lockTrust(ctx context.Context, lock string) (unlock func(), err error) {
+	for range lockTries {
+		if err = os.Mkdir(lock, 0o700); err == nil {
+			return func() { os.Remove(lock) }, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		if info, err := os.Stat(lock); err == nil && time.Since(info.ModTime()) > lockStale {
+			os.Remove(lock)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lockPause):
+		}
+	}
+	return nil, fmt.Errorf("another program holds %s", filepath.Base(lock))
 }
 
 // TrustQuery is what decides whether a project is trusted.

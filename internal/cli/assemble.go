@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -346,71 +345,6 @@ func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *s
 		}
 	}
 	return chosen, nil
-}
-
-// loadResources reads context files, skills, templates and prompt texts, and
-// gives the harness its system prompt and its expansion of inputs.
-func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error {
-	var problems []resource.Diagnostic
-	note := func(d []resource.Diagnostic) { problems = append(problems, d...) }
-	var files []resource.ContextFile
-	if !a.NoContextFiles {
-		var d []resource.Diagnostic
-		files, d = resource.ContextFiles(w.folders)
-		note(d)
-	}
-	entries := func(f *settings.File, key string) resource.Entries {
-		if f == nil || f.Path == "" {
-			return resource.Entries{}
-		}
-		return resource.Entries{Folder: f.Folder(), List: f.Strings(key)}
-	}
-	// A session may work elsewhere; what a person names is seen from here.
-	skillPaths, templatePaths := p.paths(a.Skills), p.paths(a.PromptTemplates)
-	skills, d := resource.LoadSkills(resource.SkillOptions{
-		Folders: w.folders, Trusted: w.trusted, None: a.NoSkills, Paths: skillPaths,
-		User: entries(w.settings.User, "skills"), Project: entries(w.settings.Project, "skills"),
-	})
-	note(d)
-	templates, d := resource.LoadTemplates(resource.TemplateOptions{
-		Folders: w.folders, Trusted: w.trusted, None: a.NoTemplates, Paths: templatePaths,
-		User: entries(w.settings.User, "prompts"), Project: entries(w.settings.Project, "prompts"),
-	})
-	note(d)
-	text, d := resource.LoadPromptText(w.folders, w.trusted, p.cwd, a.SystemPrompt, a.AppendSystemPrompt)
-	note(d)
-	// What is named on the command line was meant; the rest may be anybody's.
-	named := map[string]bool{}
-	for _, path := range slices.Concat(skillPaths, templatePaths) {
-		named[path] = true
-	}
-	for _, d := range problems {
-		if a.Verbose || named[d.Path] {
-			p.warn("%s: %s", d.Path, d.Message)
-		}
-	}
-	prompt := func(tools []*agent.Tool) ([]llm.Section, error) {
-		return resource.Prompt(resource.PromptOptions{
-			Cwd: w.folders.Cwd, AgentFolder: w.folders.Agent, Preamble: text.Preamble, Addendum: text.Addendum,
-			Tools: tools, ContextFiles: files, Skills: skills,
-		})
-	}
-	if _, err := prompt(o.Tools); err != nil {
-		return err
-	}
-	o.Sections = func(tools []*agent.Tool) []llm.Section {
-		sections, _ := prompt(tools) // fails only on names, which were checked above
-		return sections
-	}
-	o.Expand = func(input string) string {
-		expanded, err := resource.ExpandSkill(input, skills)
-		if err != nil {
-			p.warn("%s", sentence(err))
-			return input
-		}
-		return resource.ExpandTemplate(expanded, templates)
-	}
-	return nil
 }
 
 // requestOptions are the options of every request that settings name.

@@ -319,8 +319,19 @@ func (c resourceCase) checkLoader(o outcome) {
 		file := settings.Parse(filepath.Join(folder, "settings.json"), raw)
 		return resource.Entries{Folder: folder, List: file.Strings("skills")}
 	}
+	packages := func(folder string, raw json.RawMessage) resource.PackageEntries {
+		e := resource.PackageEntries{Folder: folder}
+		for _, p := range settings.Parse(filepath.Join(folder, "settings.json"), raw).Packages() {
+			e.List = append(e.List, resource.PackageEntry(p))
+		}
+		return e
+	}
+	found, _ := resource.FindPackages(resource.PackageOptions{
+		Folders: in.folders(), Trusted: in.Trusted,
+		User: packages(in.AgentDir, in.Settings), Project: packages(filepath.Join(in.Cwd, ".pi"), in.ProjectSettings),
+	})
 	skills, problems := resource.LoadSkills(resource.SkillOptions{
-		Folders: in.folders(), Trusted: in.Trusted, None: in.NoSkills, Paths: in.CliPaths,
+		Folders: in.folders(), Trusted: in.Trusted, None: in.NoSkills, Paths: in.CliPaths, Packages: found,
 		User:    entries(in.AgentDir, in.Settings),
 		Project: entries(filepath.Join(in.Cwd, ".pi"), in.ProjectSettings),
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -176,5 +177,22 @@ func TestCompactionNumbers(t *testing.T) {
 		if _, err := Merge(parse(t, bad), nil).Compaction(); err == nil {
 			t.Errorf("%s: accepted", bad)
 		}
+	}
+}
+
+func TestPackages(t *testing.T) {
+	f := Parse("settings.json", []byte(`{"packages": ["../a", {"source": "npm:b", "autoload": false, "skills": ["x", 1], "prompts": []}, {"skills": []}, 7, "", {"source": 1}]}`))
+	got := f.Packages()
+	want := []Package{{Source: "../a"}, {Source: "npm:b", Delta: true, Skills: []string{"x"}, Prompts: []string{}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	for _, text := range []string{`{}`, `{"packages": "x"}`, `{"packages": {}}`} {
+		if got := Parse("settings.json", []byte(text)).Packages(); got != nil {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	if got := (*File)(nil).Packages(); got != nil {
+		t.Errorf("%+v", got)
 	}
 }

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/harness"
+	"github.com/pinch-agent/pinch/internal/settings"
+	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/resource"
+)
+
+// loadResources reads context files, skills, templates and prompt texts, and
+// gives the harness its system prompt and its expansion of inputs.
+func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error {
+	var report resourceReport
+	var files []resource.ContextFile
+	if !a.NoContextFiles {
+		var d []resource.Diagnostic
+		files, d = resource.ContextFiles(w.folders)
+		report.problems(d)
+	}
+	// A session may work elsewhere; what a person names is seen from here.
+	skillPaths, templatePaths := p.paths(a.Skills), p.paths(a.PromptTemplates)
+	packages, d := resource.FindPackages(resource.PackageOptions{
+		Folders: w.folders, Trusted: w.trusted, Temporary: folders(p.paths(a.Extensions)),
+		User: packageEntries(w.settings.User), Project: packageEntries(w.settings.Project),
+	})
+	report.problems(d)
+	skills, d := resource.LoadSkills(resource.SkillOptions{
+		Folders: w.folders, Trusted: w.trusted, None: a.NoSkills, Paths: skillPaths, Packages: packages,
+		User: entries(w.settings.User, "skills"), Project: entries(w.settings.Project, "skills"),
+	})
+	report.problems(d)
+	templates, d := resource.LoadTemplates(resource.TemplateOptions{
+		Folders: w.folders, Trusted: w.trusted, None: a.NoTemplates, Paths: templatePaths, Packages: packages,
+		User: entries(w.settings.User, "prompts"), Project: entries(w.settings.Project, "prompts"),
+	})
+	report.problems(d)
+	text, d := resource.LoadPromptText(w.folders, w.trusted, p.cwd, a.SystemPrompt, a.AppendSystemPrompt)
+	report.problems(d)
+	report.findings(text.Findings)
+	for _, f := range files {
+		report.findings(f.Findings)
+	}
+	for _, s := range skills {
+		report.findings(s.Findings)
+	}
+	for _, t := range templates {
+		report.findings(t.Findings)
+	}
+	named := slices.Concat(skillPaths, templatePaths, p.paths(a.AppendSystemPrompt))
+	if a.SystemPrompt != nil {
+		named = append(named, p.path(*a.SystemPrompt))
+	}
+	report.print(p, a.Verbose, named)
+	prompt := func(tools []*agent.Tool) ([]llm.Section, error) {
+		return resource.Prompt(resource.PromptOptions{
+			Cwd: w.folders.Cwd, AgentFolder: w.folders.Agent, Preamble: text.Preamble, Addendum: text.Addendum,
+			Tools: tools, ContextFiles: files, Skills: skills,
+		})
+	}
+	if _, err := prompt(o.Tools); err != nil {
+		return err
+	}
+	o.Sections = func(tools []*agent.Tool) []llm.Section {
+		sections, _ := prompt(tools) // fails only on names, which were checked above
+		return sections
+	}
+	o.Expand = func(input string) string {
+		expanded, err := resource.ExpandSkill(input, skills)
+		if err != nil {
+			p.warn("%s", sentence(err))
+			return input
+		}
+		return resource.ExpandTemplate(expanded, templates)
+	}
+	return nil
+}
+
+// entries is a list of paths and patterns of a settings file.
+func entries(f *settings.File, key string) resource.Entries {
+	if f == nil || f.Path == "" {
+		return resource.Entries{}
+	}
+	return resource.Entries{Folder: f.Folder(), List: f.Strings(key)}
+}
+
+func packageEntries(f *settings.File) resource.PackageEntries {
+	if f == nil || f.Path == "" {
+		return resource.PackageEntries{}
+	}
+	e := resource.PackageEntries{Folder: f.Folder()}
+	for _, p := range f.Packages() {
+		e.List = append(e.List, resource.PackageEntry(p))
+	}
+	return e
+}
+
+// folders are those of some paths that are folders.
+func folders(paths []string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.IsDir()
+	})
+}
+
+// resourceReport is what loading has to say, line by line.
+type resourceReport struct{ lines []reportLine }
+
+type reportLine struct {
+	path, text string
+	weight     weight
+}
+
+// weight says whom a line concerns.
+type weight int
+
+const (
+	forReaders weight = iota // who asks for all
+	forNamers                // who named the file
+	forOwners                // whose file it may be
+	forAll                   // everybody: text was hidden
+)
+
+func (r *resourceReport) problems(list []resource.Diagnostic) {
+	for _, d := range list {
+		l := reportLine{d.Path, d.Path + ": " + d.Message, forOwners}
+		if c := d.Collision; c != nil { // often on purpose
+			l.text += ": " + c.WinnerPath + " is used"
+			l.weight = forNamers
+		}
+		r.lines = append(r.lines, l)
+	}
+}
+
+func (r *resourceReport) findings(list []resource.Finding) {
+	for _, f := range list {
+		l := reportLine{f.Path, f.String(), forReaders}
+		switch f.Severity {
+		case resource.Dangerous:
+			l.weight = forAll
+		case resource.Suspicious:
+			l.weight = forOwners
+		}
+		r.lines = append(r.lines, l)
+	}
+}
+
+// print warns of what matters: of text that was hidden always, of the rest when
+// a person asks for it or named the file. What is left is counted for a person
+// who looks on; for scripts it is noise.
+func (r *resourceReport) print(p *program, verbose bool, named []string) {
+	said := map[string]bool{}
+	left := 0
+	for _, l := range r.lines {
+		wasNamed := slices.ContainsFunc(named, func(path string) bool {
+			return path != "" && (l.path == path || strings.HasPrefix(l.path, path+string(filepath.Separator)))
+		})
+		switch {
+		case said[l.text]:
+		case verbose || l.weight == forAll || wasNamed && l.weight >= forNamers:
+			p.warn("%s", l.text)
+		case l.weight == forOwners:
+			left++
+		}
+		said[l.text] = true
+	}
+	if left > 0 && p.errTerminal {
+		p.warn("%d remarks on skills, templates and context files; --verbose lists them", left)
+	}
+}

@@ -1,0 +1,202 @@
+package resource
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLocatePackage(t *testing.T) {
+	f := Folders{Agent: "/a", Home: "/h", Cwd: "/w"}
+	for _, c := range []struct {
+		source string
+		scope  Scope
+		want   string // dir identity
+	}{
+		{"npm:tools", User, "/a/npm/node_modules/tools npm:tools"},
+		{"npm:@me/tools@1.2.3", User, "/a/npm/node_modules/@me/tools npm:@me/tools"},
+		{"npm:@me/tools", Project, "/w/.pinch/npm/node_modules/@me/tools npm:@me/tools"},
+		{"git:github.com/me/tools@v1", User, "/a/git/github.com/me/tools git:github.com/me/tools"},
+		{"git:git@GitHub.com:me/tools.git", User, "/a/git/github.com/me/tools git:github.com/me/tools"},
+		{"https://github.com/me/tools.git", User, "/a/git/github.com/me/tools git:github.com/me/tools"},
+		{"ssh://git@example.com:2222/me/deep/tools@main", User, "/a/git/example.com/me/deep/tools git:example.com/me/deep/tools"},
+		{"git://example.com/me/tools#main", User, "/a/git/example.com/me/tools git:example.com/me/tools"},
+		{"~/tools", User, "/h/tools /h/tools"},
+		{"../tools", User, "/tools /tools"},
+		{" /opt/tools/ ", User, "/opt/tools /opt/tools"},
+		{"npm:../../etc", User, " npm:../../etc"},
+		{"npm:@../x", User, " npm:@../x"},
+		{"npm:", User, " npm:"},
+		{"npm:@me", User, " npm:@me"},
+		{"git:example.com/../../../etc", User, " git:example.com/../../../etc"},
+		{"git:tools", User, " git:tools"},
+		{"https://", User, " https://"},
+	} {
+		dir, identity := locatePackage(c.source, "/a", c.scope, f)
+		if got := filepath.ToSlash(dir) + " " + filepath.ToSlash(identity); got != filepath.ToSlash(c.want) {
+			t.Errorf("%s: %s, want %s", c.source, got, c.want)
+		}
+	}
+}
+
+// packageTree is a user's settings folder, a project and packages.
+func packageTree(t *testing.T) (string, Folders) {
+	skill := func(name string) string { return "---\nname: " + name + "\ndescription: d\n---\n" }
+	root := tree(t, map[string]string{
+		// A manifest decides alone.
+		"packs/m/package.json":           `{"name": "m", "pi": {"skills": ["./sk", "extra/*/", "!**/no", "../out", 7], "prompts": ["p/deep/one.md"]}}`,
+		"packs/m/sk/a/SKILL.md":          skill("a"),
+		"packs/m/sk/b/SKILL.md":          skill("b"),
+		"packs/m/sk/no/SKILL.md":         skill("no"),
+		"packs/m/extra/c/SKILL.md":       skill("c"),
+		"packs/m/skills/unseen/SKILL.md": skill("unseen"),
+		"packs/m/p/deep/one.md":          "one",
+		"packs/m/p/two.md":               "two",
+		"packs/out/SKILL.md":             skill("out"),
+		// Without one, folders of the usual names count.
+		"packs/c/skills/x/SKILL.md": skill("x"),
+		"packs/c/skills/y.md":       skill("y"),
+		"packs/c/prompts/t.md":      "t",
+		"packs/c/prompts/sub/u.md":  "u",
+		// A broken manifest is reported.
+		"packs/broken/package.json":      `{"pi": `,
+		"packs/broken/skills/z/SKILL.md": skill("z"),
+		"packs/single.ts":                "",
+		// Installed ones.
+		"agent/npm/node_modules/@me/n/skills/n1/SKILL.md": skill("n1"),
+		"agent/git/example.com/me/g/skills/g1/SKILL.md":   skill("g1"),
+		"w/.pi/npm/node_modules/pn/skills/pn1/SKILL.md":   skill("pn1"),
+	})
+	return root, Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")}
+}
+
+func TestPackages(t *testing.T) {
+	root, folders := packageTree(t)
+	entries := func(list ...PackageEntry) []PackageEntry { return list }
+	for _, c := range []struct {
+		name          string
+		user, project []PackageEntry
+		temporary     []string
+		untrusted     bool
+		want          string // skill=scope
+		problems      string
+	}{
+		{name: "manifest", user: entries(PackageEntry{Source: "../packs/m"}), want: "a=user b=user c=user", problems: `"../out" leads out of the package; left out`},
+		{name: "usual folders", user: entries(PackageEntry{Source: "../packs/c"}), want: "x=user y=user"},
+		{name: "broken manifest", user: entries(PackageEntry{Source: "../packs/broken"}), want: "z=user", problems: "package.json"},
+		{name: "single file", user: entries(PackageEntry{Source: "../packs/single.ts"})},
+		{name: "missing", user: entries(PackageEntry{Source: "../packs/none"}), problems: "package path does not exist"},
+		{name: "installed", user: entries(PackageEntry{Source: "npm:@me/n@2"}, PackageEntry{Source: "git:example.com/me/g@v1"}), want: "n1=user g1=user"},
+		{name: "not installed", user: entries(PackageEntry{Source: "npm:gone"}), problems: "package npm:gone is not installed"},
+		{name: "no source", user: entries(PackageEntry{Source: "npm:../x"}), problems: "not the source of a package"},
+		{name: "of the project", project: entries(PackageEntry{Source: "npm:pn"}), want: "pn1=project"},
+		{name: "untrusted", untrusted: true, project: entries(PackageEntry{Source: "npm:pn"}, PackageEntry{Source: "../../packs/c"})},
+		{name: "for this run", temporary: []string{"../packs/c"}, user: entries(PackageEntry{Source: "../packs/c"}), want: "x=temporary y=temporary"},
+		{name: "project replaces user", user: entries(PackageEntry{Source: "../packs/c"}, PackageEntry{Source: "npm:@me/n"}),
+			project: entries(PackageEntry{Source: "../../packs/c", Skills: []string{"skills/y.md"}}), want: "y=project n1=user"},
+		{name: "twice", user: entries(PackageEntry{Source: "../packs/c", Skills: []string{"!y.md"}}, PackageEntry{Source: root + "/packs/c"}), want: "x=user"},
+		{name: "nothing", user: entries(PackageEntry{Source: "../packs/c", Skills: []string{}})},
+		{name: "some", user: entries(PackageEntry{Source: "../packs/c", Skills: []string{"skills/x"}}), want: "x=user"},
+		{name: "glob", user: entries(PackageEntry{Source: "../packs/c", Skills: []string{"skills/{y,q}*"}}), want: "y=user"},
+		{name: "excluded", user: entries(PackageEntry{Source: "../packs/c", Skills: []string{"!skills/*", "+skills/y.md"}}), want: "y=user"},
+		{name: "last word", user: entries(PackageEntry{Source: "../packs/c", Skills: []string{"+skills/y.md", "-skills/y.md"}}), want: "x=user"},
+		{name: "narrows the manifest", user: entries(PackageEntry{Source: "../packs/m", Skills: []string{"sk/*"}}), want: "a=user b=user", problems: "leads out"},
+		{name: "adds to the manifest", user: entries(PackageEntry{Source: "../packs/m", Skills: []string{"sk/a", "+sk/no"}}), want: "a=user no=user", problems: "leads out"},
+		{name: "delta", user: entries(PackageEntry{Source: "../packs/c", Skills: []string{"skills/x"}}),
+			project: entries(PackageEntry{Source: "../../packs/c", Delta: true, Skills: []string{"-skills/x", "+skills/y.md"}}), want: "y=user"},
+		{name: "delta of another kind", user: entries(PackageEntry{Source: "../packs/c"}),
+			project: entries(PackageEntry{Source: "../../packs/c", Delta: true, Prompts: []string{"-prompts/t.md"}}), want: "x=user y=user"},
+		{name: "delta alone", project: entries(PackageEntry{Source: "../../packs/c", Delta: true, Skills: []string{"skills/x"}}), want: "x=project"},
+		{name: "delta of nothing", project: entries(PackageEntry{Source: "../../packs/c", Delta: true})},
+		{name: "untrusted delta", untrusted: true, user: entries(PackageEntry{Source: "../packs/c"}),
+			project: entries(PackageEntry{Source: "../../packs/c", Delta: true, Skills: []string{"-skills/x"}}), want: "x=user y=user"},
+	} {
+		found, problems := FindPackages(PackageOptions{
+			Folders: folders, Trusted: !c.untrusted, Temporary: c.temporary,
+			User:    PackageEntries{Folder: folders.Agent, List: c.user},
+			Project: PackageEntries{Folder: filepath.Join(folders.Cwd, ".pi"), List: c.project},
+		})
+		skills, more := LoadSkills(SkillOptions{Folders: folders, Trusted: !c.untrusted, Packages: found})
+		problems = append(problems, more...)
+		var got []string
+		for _, s := range skills {
+			got = append(got, s.Name+"="+string(s.Source.Scope))
+			if s.Source.Origin != "package" || s.Source.BaseDir == "" {
+				t.Errorf("%s: %+v", c.name, s.Source)
+			}
+		}
+		if strings.Join(got, " ") != c.want || (c.problems == "") != (problems == nil) || problems != nil && !strings.Contains(fmt.Sprint(problems), c.problems) {
+			t.Errorf("%s: %v %v, want %s", c.name, got, problems, c.want)
+		}
+	}
+}
+
+func TestPackagePrecedence(t *testing.T) {
+	skill := func(d string) string { return "---\nname: s\ndescription: " + d + "\n---\n" }
+	root := tree(t, map[string]string{
+		"run/skills/s.md": skill("run"), "agent/skills/s.md": skill("own"), "pack/skills/s.md": skill("pack"), "cli/s.md": skill("cli"),
+		"run/prompts/t.md": "run", "agent/prompts/t.md": "own", "pack/prompts/t.md": "pack", "cli/t.md": "cli",
+	})
+	folders := Folders{Agent: filepath.Join(root, "agent"), Cwd: root}
+	for _, c := range []struct {
+		temporary []string
+		none      bool
+		want      string
+	}{
+		{[]string{"run"}, false, "run own pack cli"},
+		{nil, false, "own pack cli"},
+		{[]string{"run"}, true, "run cli"},
+		{nil, true, "cli"},
+	} {
+		found, _ := FindPackages(PackageOptions{Folders: folders, Temporary: c.temporary, User: PackageEntries{Folder: root, List: []PackageEntry{{Source: "pack"}}}})
+		skills, problems := LoadSkills(SkillOptions{Folders: folders, None: c.none, Paths: []string{"cli/s.md"}, Packages: found})
+		order := skills[0].Description
+		for _, p := range problems {
+			if p.Collision.WinnerPath != skills[0].FilePath || p.Collision.ResourceType != "skill" {
+				t.Errorf("%+v", p.Collision)
+			}
+			order += " " + filepath.Base(strings.TrimSuffix(filepath.Dir(p.Collision.LoserPath), filepath.FromSlash("/skills")))
+		}
+		if want := strings.Replace(c.want, " own", " agent", 1); order != want {
+			t.Errorf("%v %v: skills %s, want %s", c.temporary, c.none, order, want)
+		}
+		templates, problems := LoadTemplates(TemplateOptions{Folders: folders, None: c.none, Paths: []string{"cli/t.md"}, Packages: found})
+		if first, _, _ := strings.Cut(c.want, " "); len(templates) != 1 || templates[0].Content != first || len(problems) != strings.Count(c.want, " ") {
+			t.Errorf("%v %v: %+v %v", c.temporary, c.none, templates, problems)
+		}
+	}
+}
+
+func TestPackageTemplates(t *testing.T) {
+	_, folders := packageTree(t)
+	found, _ := FindPackages(PackageOptions{Folders: folders, User: PackageEntries{Folder: folders.Agent, List: []PackageEntry{
+		{Source: "../packs/m"}, {Source: "../packs/c"},
+	}}})
+	list, _ := LoadTemplates(TemplateOptions{Folders: folders, Packages: found})
+	var got []string
+	for _, x := range list {
+		got = append(got, x.Name+"="+x.Source.Source)
+	}
+	if strings.Join(got, " ") != "one=../packs/m t=../packs/c" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func FuzzLocatePackage(f *testing.F) {
+	for _, seed := range []string{"npm:@a/b@1", "npm:..", "git:h/../../x", "git:git@h:a/b", "https://h/a@v#x", "ssh://u@h:1/a", "git://", "x/y", "git:h/.git"} {
+		f.Add(seed)
+	}
+	folders := Folders{Agent: filepath.FromSlash("/a"), Cwd: filepath.FromSlash("/w")}
+	f.Fuzz(func(t *testing.T, source string) {
+		dir, identity := locatePackage(source, folders.Cwd, User, folders)
+		if packageKind(trim(source)) != localPackage && dir != "" && (dir == folders.Agent || !isWithin(dir, folders.Agent)) {
+			t.Fatalf("%q is in %s", source, dir)
+		}
+		if identity == "" && trim(source) != "" {
+			t.Fatalf("%q is nothing", source)
+		}
+		globMatch(source, source)
+		ignoreRules(nil).add(source, source).ignored(source, true)
+	})
+}
