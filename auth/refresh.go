@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/internal/sharedfile"
 )
 
 const (
@@ -198,7 +200,7 @@ func (s *Store) Token(ctx context.Context, provider string, life time.Duration) 
 	s.release(h)
 	if again {
 		// The lock was lost, so the outcome is in memory only.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.stale+lockGrace)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.stale+sharedfile.Grace)
 		defer cancel()
 		if err := s.update(ctx, func(document) ([]member, error) { return nil, nil }); err != nil {
 			got.Warning = s.notStored(provider, err)
@@ -227,7 +229,7 @@ func (s *Store) renewLocked(ctx context.Context, h *holding, provider string, li
 		got, err = s.unrenewed(provider, o, err)
 		return got, false, err
 	}
-	giveBack, err := reserve(h.path, len(doc.text)+roomForTokens)
+	giveBack, err := sharedfile.Reserve(h.path, len(doc.text)+roomForTokens)
 	if err != nil {
 		// The issuer would take the refresh token, and the new one be lost.
 		got, err = s.unrenewed(provider, o, &FileError{Path: s.path, Op: "write", Cause: err})
@@ -273,7 +275,7 @@ func (s *Store) renewLocked(ctx context.Context, h *holding, provider string, li
 	if err != nil {
 		got.Warning = s.notStored(provider, err)
 	}
-	return got, errors.Is(err, errLockLost), nil
+	return got, errors.Is(err, sharedfile.ErrLockLost), nil
 }
 
 // signIn reads the sign-in of a provider from the locked file. A nil *OAuth

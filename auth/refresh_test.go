@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pinch-agent/pinch/internal/sharedfile"
 )
 
 // signInFile is a file with one sign-in whose access token ends at a time.
@@ -314,7 +316,10 @@ func TestRefreshThatLosesTheLock(t *testing.T) {
 	r := newRenewing(t, signInFile(0))
 	dir := r.Path() + ".lock"
 	r.issue = func(context.Context, *OAuth) (*OAuth, error) {
-		setTime(t, dir, time.Now().Add(-time.Hour)) // taken over, and left behind
+		over := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(dir, over, over); err != nil { // taken over, and left behind
+			t.Error(err)
+		}
 		return &OAuth{Access: NewSecret("a1"), Refresh: NewSecret("r1"), Expires: Permanent()}, nil
 	}
 	if got := r.token(t, "a1"); got.Warning != nil {
@@ -346,7 +351,7 @@ func TestLockInTheWayOfARefresh(t *testing.T) {
 // place.
 func TestSignInReplacedWhileWaiting(t *testing.T) {
 	r := newRenewing(t, signInFile(0))
-	l, err := takeLock(t.Context(), r.Path()+".lock", time.Minute)
+	l, err := sharedfile.TakeLock(t.Context(), r.Path()+".lock", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +365,7 @@ func TestSignInReplacedWhileWaiting(t *testing.T) {
 	}()
 	time.Sleep(30 * time.Millisecond)
 	os.WriteFile(r.Path(), []byte(`{"acme":{"type":"api_key","key":"key"}}`), 0o600)
-	l.release()
+	l.Release()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

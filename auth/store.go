@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/regular"
+	"github.com/pinch-agent/pinch/internal/sharedfile"
 )
 
 // Store is the file of credentials, auth.json, and the one that writes it. It is
@@ -35,7 +36,7 @@ type Store struct {
 	busy atomic.Int32  // renewals and writes that are under way
 
 	mu      sync.Mutex
-	seen    fileState
+	seen    sharedfile.Version
 	loaded  bool
 	entries []entry
 	problem error
@@ -82,7 +83,7 @@ func OpenStore(path string, o StoreOptions) *Store {
 		s.now = time.Now
 	}
 	if s.stale <= 0 {
-		s.stale = lockStale
+		s.stale = sharedfile.LeftBehind
 	}
 	return s
 }
@@ -143,10 +144,10 @@ func (s *Store) Exposure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refresh()
-	if s.seen.exposed == 0 {
+	if s.seen.Info == nil || exposed(s.seen.Info) == 0 {
 		return nil
 	}
-	return &ExposedError{Path: s.path, Mode: s.seen.exposed}
+	return &ExposedError{Path: s.path, Mode: exposed(s.seen.Info)}
 }
 
 // ExposedError says that users beside its owner may read the file of
@@ -206,43 +207,10 @@ type document struct {
 	blank   bool // the file is there, but has nothing in it
 }
 
-// fileState tells versions of a file apart.
-type fileState struct {
-	info    fs.FileInfo // nil for no file
-	exposed fs.FileMode // permissions, when others have any
-	settled bool        // old enough that a change shows in the time
-}
-
-// same reports whether a file is the one seen. A file that changed while, or
-// just before, it was read may have changed again within the precision of its
-// time.
-func (f fileState) same(other fileState) bool {
-	if f.info == nil || other.info == nil {
-		return f.info == nil && other.info == nil
-	}
-	return f.settled && os.SameFile(f.info, other.info) && f.info.Size() == other.info.Size() &&
-		f.info.ModTime().Equal(other.info.ModTime()) && f.info.Mode() == other.info.Mode()
-}
-
-// settleTime is longer than the step of any file system's clock that matters.
-const settleTime = 50 * time.Millisecond
-
-func stat(path string) (fileState, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fileState{}, nil
-	}
-	if err != nil {
-		return fileState{}, err
-	}
-	age := time.Since(info.ModTime())
-	return fileState{info: info, exposed: exposed(info), settled: age > settleTime || age < -settleTime}, nil
-}
-
 // refresh reads the file when it is not the one read last. s.mu is held.
 func (s *Store) refresh() {
-	state, err := stat(s.path)
-	if err == nil && (s.loaded || s.problem != nil) && s.seen.same(state) {
+	state, err := sharedfile.VersionOf(s.path)
+	if err == nil && (s.loaded || s.problem != nil) && s.seen.Same(state) {
 		return
 	}
 	if err != nil {
@@ -268,7 +236,7 @@ func (s *Store) refresh() {
 
 // locked reports whether somebody is writing the file.
 func (s *Store) locked() bool {
-	_, err := os.Lstat(realPath(s.path) + ".lock")
+	_, err := os.Lstat(sharedfile.Resolve(s.path) + ".lock")
 	return err == nil
 }
 

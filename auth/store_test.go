@@ -11,6 +11,30 @@ import (
 	"time"
 )
 
+func TestCreate(t *testing.T) {
+	s := OpenStore(filepath.Join(t.TempDir(), "auth.json"), StoreOptions{})
+	raw := []byte(`{"type":"oauth","access":"a","refresh":"r","expires":5,"accountId":"me"}`)
+	created, err := s.Create(t.Context(), map[string]Credential{
+		"b": &APIKey{Key: NewSecret("k")}, "a": &OAuth{Access: NewSecret("a"), Refresh: NewSecret("r"), Expires: time.UnixMilli(5), Raw: raw},
+	})
+	const want = "{\n  \"a\": {\n    \"type\": \"oauth\",\n    \"access\": \"a\",\n    \"refresh\": \"r\",\n    \"expires\": 5,\n    \"accountId\": \"me\"\n  },\n" +
+		"  \"b\": {\n    \"type\": \"api_key\",\n    \"key\": \"k\"\n  }\n}"
+	if b, _ := os.ReadFile(s.Path()); !created || err != nil || string(b) != want {
+		t.Errorf("%v, %v: %s", created, err, b)
+	}
+	created, err = s.Create(t.Context(), map[string]Credential{"c": &APIKey{Key: NewSecret("k")}})
+	if b, _ := os.ReadFile(s.Path()); created || err != nil || string(b) != want {
+		t.Errorf("%v, %v: %s", created, err, b)
+	}
+}
+
+// within is a context with a limit.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 func TestBrokenFileSaysWhere(t *testing.T) {
 	for content, want := range map[string]string{
 		"{\n  \"a\": {\"type\": \"api_key\",\n    \"key\": sk-123}\n}": "line 3, column 12: unexpected character",

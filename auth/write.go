@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/sharedfile"
 )
 
 // Set stores the credential of a provider. An entry of the same type keeps its
@@ -23,6 +25,27 @@ import (
 // over.
 func (s *Store) Set(ctx context.Context, provider string, c Credential) error {
 	return s.Modify(ctx, provider, func(context.Context, Credential) (Credential, error) { return c, nil })
+}
+
+// Create stores credentials, by provider, all in one step, where there is no file
+// yet. It tells whether there was none.
+func (s *Store) Create(ctx context.Context, credentials map[string]Credential) (created bool, err error) {
+	err = s.update(ctx, func(document) ([]member, error) {
+		if _, err := os.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		var entries []member
+		for _, provider := range slices.Sorted(maps.Keys(credentials)) {
+			raw, err := encodeCredential(nil, credentials[provider])
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, member{provider, raw})
+		}
+		created = len(entries) > 0
+		return entries, nil
+	})
+	return created && err == nil, err
 }
 
 // Remove removes the credential of a provider and tells whether there was one.
@@ -96,24 +119,24 @@ func (s *Store) write(h *holding, doc document, changes []member) error {
 	if err != nil {
 		return &FileError{Path: s.path, Op: "write", Cause: err}
 	}
-	if !h.lock.held() {
-		return &FileError{Path: s.path, Op: "lock", Cause: errLockLost}
+	if !h.lock.Held() {
+		return &FileError{Path: s.path, Op: "lock", Cause: sharedfile.ErrLockLost}
 	}
-	if err := writeFile(h.path, text); err != nil {
+	if err := sharedfile.Replace(h.path, text, 0o600); err != nil {
 		return &FileError{Path: s.path, Op: "write", Cause: err}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.saved()
 	s.entries, s.loaded, s.problem = next.entries, true, nil
-	s.seen, _ = stat(s.path)
+	s.seen, _ = sharedfile.VersionOf(s.path)
 	return nil
 }
 
 // holding is the right to write the file.
 type holding struct {
 	path string // of the file itself, behind links
-	lock *lock
+	lock *sharedfile.Lock
 }
 
 // acquire takes the lock of the file. It waits for other goroutines and other
@@ -128,12 +151,12 @@ func (s *Store) acquire(ctx context.Context) (*holding, error) {
 	case <-ctx.Done():
 		return fail("lock", ctx.Err())
 	}
-	path := realPath(s.path)
+	path := sharedfile.Resolve(s.path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		<-s.turn
 		return fail("write", err)
 	}
-	l, err := takeLock(ctx, path+".lock", s.stale)
+	l, err := sharedfile.TakeLock(ctx, path+".lock", s.stale)
 	if err != nil {
 		<-s.turn
 		return fail("lock", err)
@@ -142,30 +165,8 @@ func (s *Store) acquire(ctx context.Context) (*holding, error) {
 }
 
 func (s *Store) release(h *holding) {
-	h.lock.release()
+	h.lock.Release()
 	<-s.turn
-}
-
-// realPath follows the links of a path, also when the last one leads to a file
-// that does not exist yet: writing must not replace a link.
-func realPath(path string) string {
-	for range 40 {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return real
-		}
-		target, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
-		}
-		path = target
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		return filepath.Join(dir, filepath.Base(path))
-	}
-	return path
 }
 
 // encodeCredential makes an entry from an old one, which it changes only where
@@ -262,63 +263,3 @@ func indented(value []byte) []byte {
 // roomForTokens is how much longer a file may become, in bytes, when a token is
 // renewed.
 const roomForTokens = 16 << 10
-
-// reserve makes sure that a file of a size can be put in the place of path: that
-// there is room, and that it may be written. What it takes for that is free for
-// writeFile, and gone after giveBack.
-func reserve(path string, size int) (giveBack func(), err error) {
-	f, err := os.CreateTemp(temporary(path))
-	if err != nil {
-		return nil, err
-	}
-	giveBack = func() { os.Remove(f.Name()) }
-	_, err = f.Write(make([]byte, size))
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		giveBack()
-		return nil, err
-	}
-	return giveBack, nil
-}
-
-// temporary is the folder and the pattern of temporary files for a file.
-func temporary(path string) (dir, pattern string) {
-	return filepath.Dir(path), filepath.Base(path) + ".tmp-*"
-}
-
-// writeFile puts content in place of a file in one step, readable by the user
-// alone. The file's lock is held, so that temporary files beside it are those of
-// processes that died, or reserved.
-func writeFile(path string, content []byte) error {
-	dir, pattern := temporary(path)
-	prefix := strings.TrimSuffix(pattern, "*")
-	beside, _ := os.ReadDir(dir)
-	for _, e := range beside {
-		if strings.HasPrefix(e.Name(), prefix) {
-			os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
-	f, err := os.CreateTemp(dir, pattern) // created with mode 0600
-	if err != nil {
-		return err
-	}
-	keepOwner(f, path)
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = replaceFile(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
-}
-
-var errLockLost = errors.New("another process took the lock over")

@@ -78,7 +78,8 @@ func (r *running) checkKey() error {
 // workspace is what a working folder says about a run.
 type workspace struct {
 	folders  resource.Folders
-	settings *settings.Settings
+	store    *settings.Store    // for modes that go on, or write settings
+	settings *settings.Settings // at the start
 	trusted  bool
 }
 
@@ -102,19 +103,30 @@ func (p *program) openWorkspace(a *Args, cwd string) (*workspace, error) {
 		trust.Store = store
 	}
 	w.trusted = trust.Trusted()
-	files := []*settings.File{user}
-	var project *settings.File
+	project := ""
 	if w.trusted {
-		project = settings.Read(w.folders.Project("settings.json"))
-		files = append(files, project)
+		project = cmp.Or(w.folders.Project("settings.json"), filepath.Join(w.folders.ProjectFolder(), "settings.json"))
 	}
-	for _, f := range files {
-		if f.Err != nil {
-			p.warn("%s (correct or remove it; it counts as empty)", sentence(f.Err))
+	w.store = settings.OpenStore(user.Path, project)
+	w.settings = w.store.Settings()
+	p.warnSettings(w.settings.Problems(), a.Verbose)
+	return w, nil
+}
+
+// warnSettings tells what is wrong with settings. What is an error where it is
+// used is left to that, and of names that no setting has only those are named
+// that look like a slip; all of them when asked for.
+func (p *program) warnSettings(problems []error, all bool) {
+	for _, err := range problems {
+		problem, single := errors.AsType[*settings.Problem](err)
+		switch {
+		case !single:
+			p.warn("%s (correct or remove it; it counts as empty)", sentence(err))
+		case problem.AtUse, !all && problem.Kind == settings.Unknown && problem.Suggestion == "":
+		default:
+			p.warn("%s", sentence(err))
 		}
 	}
-	w.settings = settings.Merge(user, project)
-	return w, nil
 }
 
 // sessionDirSetting is the sessionDir setting, which counts before it is known

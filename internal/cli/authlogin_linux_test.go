@@ -176,7 +176,7 @@ func TestLoginOpensABrowser(t *testing.T) {
 	a.start(home, "PATH="+bin+":"+os.Getenv("PATH"), "DISPLAY=:9", "OPENAI_API_KEY=sk-typed-env", "GROQ_API_KEY=sk-typed-env")
 	a.await("that your browser opens")
 	address := a.redirect("code=good-secret-code")
-	for end := time.Now().Add(20 * time.Second); agentHome(home, "env-done") == "" && time.Now().Before(end); {
+	for end := time.Now().Add(60 * time.Second); agentHome(home, "env-done") == "" && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond) // until the script has run
 	}
 	a.visit(address)

@@ -26,7 +26,8 @@ type credentials struct {
 	definitions func() (*signin.Definitions, error)
 }
 
-// openCredentials makes the store of the agent folder. It reads nothing yet.
+// openCredentials makes the store of the agent folder, with what older files hold
+// of credentials moved into it.
 func (p *program) openCredentials() *credentials {
 	folder := resource.AgentFolder(p.getenv, p.home)
 	c := &credentials{definitions: sync.OnceValues(func() (*signin.Definitions, error) {
@@ -44,6 +45,7 @@ func (p *program) openCredentials() *credentials {
 		},
 	})
 	p.stores.add(c.store)
+	p.moveOldKeys(folder, c.store)
 	return c
 }
 

@@ -89,7 +89,7 @@ func (s *started) end(t *testing.T, sig syscall.Signal) (time.Duration, int) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("pinch does not end")
 	}
 	return time.Since(began), s.ProcessState.ExitCode()
@@ -166,7 +166,7 @@ func waitFor(t *testing.T, r io.Reader, text string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatalf("%q did not come", text)
 	}
 }
@@ -179,7 +179,7 @@ func TestInterruptEndsCommands(t *testing.T) {
 	s := startPinch(t, `{"turns":[{"toolCalls":[{"name":"bash","args":{"command":"sleep 300 & echo $! >pid.tmp; mv pid.tmp pid; sleep 300"}}]}]}`, "-p", "hi")
 	pidFile := filepath.Join(s.dir, "pid")
 	var pid int
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if b, err := os.ReadFile(pidFile); err == nil {
 			if _, err := fmt.Sscan(string(b), &pid); err != nil {
 				t.Fatal(err)
@@ -195,7 +195,7 @@ func TestInterruptEndsCommands(t *testing.T) {
 		t.Errorf("status %d; stderr: %s", status, s.stderr.String())
 	}
 	t.Logf("ended in %v", took)
-	for deadline := time.Now().Add(5 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the background process of the command is alive")
 		}
@@ -214,7 +214,7 @@ func TestStalledReader(t *testing.T) {
 	long := strings.Repeat(`"0123456789012345678901234567890123456789",`, 20_000)
 	s := startPinch(t, `{"turns":[{"text":[`+strings.TrimSuffix(long, ",")+`]}]}`, "--mode", "json", "hi")
 	// Nobody reads: the pipe fills, then the run stands still.
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if files, _ := filepath.Glob(filepath.Join(s.dir, "sessions", "*.jsonl")); len(files) > 0 {
 			break
 		}
@@ -238,7 +238,7 @@ func TestStalledReader(t *testing.T) {
 		if st.ExitCode() != 143 {
 			t.Errorf("status %d; stderr: %s", st.ExitCode(), s.stderr.String())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("pinch does not end")
 	}
 	t.Logf("ended in %v", time.Since(began))

@@ -105,7 +105,7 @@ func (a *atTerminal) text() string {
 // await waits until the screen has a text.
 func (a *atTerminal) await(text string) {
 	a.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(a.text(), text); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); !strings.Contains(a.text(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			a.t.Fatalf("no %q on the screen:\n%s", text, a.text())
 		}
@@ -126,7 +126,7 @@ func (a *atTerminal) end(want int) {
 	go func() { a.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		a.t.Fatalf("pinch does not end:\n%s", a.text())
 	}
 	if got := a.ProcessState.ExitCode(); got != want {

@@ -10,76 +10,68 @@ import (
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
-// at follows names into nested objects; nil when the way ends.
-func (s *Settings) at(names ...string) jsontext.Value {
-	v := s.Raw(names[0])
-	for _, name := range names[1:] {
-		v = jsonwire.Get(v, name)
+// at is the value of a setting; nil when it is unset.
+func (s *Settings) at(path ...string) jsontext.Value { return s.root.at(path) }
+
+// value is the value of a setting of the table, else its standard; nil for none.
+func (s *Settings) value(name string) jsontext.Value {
+	k := lookUp(name)
+	if k == nil || k.name != name {
+		panic("settings: no setting " + name)
 	}
-	return v
+	if v := s.at(strings.Split(name, ".")...); v != nil && v[0] != 'n' {
+		return v
+	}
+	return jsontext.Value(k.standard)
 }
 
-func (s *Settings) text(names ...string) string {
-	t, _ := jsonwire.StringValue(s.at(names...))
+// Flag is a setting that is true or false; false where it is a word.
+func (s *Settings) Flag(name string) bool { return string(s.value(name)) == "true" }
+
+// Text is a setting that is a word or any text; "" when it is unset without a
+// standard, and where it is no text.
+func (s *Settings) Text(name string) string {
+	t, _ := jsonwire.StringValue(s.value(name))
 	return t
 }
 
-func (s *Settings) oneOf(fallback string, allowed []string, names ...string) string {
-	t := s.text(names...)
-	for _, a := range allowed {
-		if t == a {
-			return t
-		}
-	}
-	return fallback
-}
-
-func (s *Settings) flag(fallback bool, names ...string) bool {
-	switch string(s.at(names...)) {
-	case "true":
-		return true
-	case "false":
-		return false
-	}
-	return fallback
-}
-
-func (s *Settings) number(fallback float64, names ...string) float64 {
-	v := s.at(names...)
+// Number is a setting that is a number; 0 where it is a word.
+func (s *Settings) Number(name string) float64 {
+	v := s.value(name)
 	var r jsonwire.Reader
 	r.Reset(v)
-	if v == nil || r.Kind() != '0' {
-		return fallback
+	if len(v) == 0 || r.Kind() != '0' {
+		return 0
 	}
 	return r.Float()
 }
 
-func (s *Settings) millis(fallback time.Duration, names ...string) time.Duration {
+// Duration is a setting that is a number of milliseconds; 0 where it is a word.
+func (s *Settings) Duration(name string) time.Duration {
 	const longest = float64(1<<63-1) / float64(time.Millisecond)
-	ms := s.number(float64(fallback)/float64(time.Millisecond), names...)
-	return time.Duration(max(0, min(ms, longest/2)) * float64(time.Millisecond))
+	return time.Duration(max(0, min(s.Number(name), longest/2)) * float64(time.Millisecond))
 }
 
-// DefaultProvider and DefaultModel name the model to start with; "" when unset.
-func (s *Settings) DefaultProvider() string { return s.text("defaultProvider") }
+// List is a setting that is a list of texts; nil when it is unset without a
+// standard.
+func (s *Settings) List(name string) []string { return stringList(s.value(name)) }
+
+func (s *Settings) count(name string) int { return int(max(0, min(s.Number(name), 1e9))) }
+
+// DefaultProvider names the provider of the model to start with; "" when unset.
+func (s *Settings) DefaultProvider() string { return s.Text("defaultProvider") }
 
 // DefaultModel is the id, or a reference, of the model to start with.
-func (s *Settings) DefaultModel() string { return s.text("defaultModel") }
+func (s *Settings) DefaultModel() string { return s.Text("defaultModel") }
 
-func levels() []string {
-	return []string{"off", "minimal", "low", "medium", "high", "xhigh", "max"}
-}
-
-// DefaultThinkingLevel is the thinking level of new sessions; "" when unset,
-// which stands for medium.
-func (s *Settings) DefaultThinkingLevel() string {
-	return s.oneOf("", levels(), "defaultThinkingLevel")
-}
+// DefaultThinkingLevel is the thinking level of new sessions.
+func (s *Settings) DefaultThinkingLevel() string { return s.Text("defaultThinkingLevel") }
 
 // ModelThinkingLevel is the level set for one model, named provider/id; "" when
 // unset.
 func (s *Settings) ModelThinkingLevel(ref string) string {
-	return s.oneOf("", levels(), "modelThinkingLevels", ref)
+	level, _ := jsonwire.StringValue(s.at("modelThinkingLevels", ref))
+	return level
 }
 
 // ThinkingBudgets are thinking tokens by level; nil when unset.
@@ -103,28 +95,22 @@ func (s *Settings) ThinkingBudgets() map[string]int {
 }
 
 // EnabledModels are the patterns of the models to switch between; nil for all.
-func (s *Settings) EnabledModels() []string { return stringList(s.at("enabledModels")) }
+func (s *Settings) EnabledModels() []string { return s.List("enabledModels") }
 
 // DefaultTools are the entries of the tool selection; nil when unset.
-func (s *Settings) DefaultTools() []string { return stringList(s.at("defaultTools")) }
+func (s *Settings) DefaultTools() []string { return s.List("defaultTools") }
 
 // SessionDir is the folder for sessions, as written; "" when unset.
-func (s *Settings) SessionDir() string { return s.text("sessionDir") }
+func (s *Settings) SessionDir() string { return s.Text("sessionDir") }
 
 // DefaultProjectTrust is ask, always or never.
-func (s *Settings) DefaultProjectTrust() string {
-	return s.oneOf("ask", []string{"ask", "always", "never"}, "defaultProjectTrust")
-}
+func (s *Settings) DefaultProjectTrust() string { return s.Text("defaultProjectTrust") }
 
 // SteeringMode is all or one-at-a-time.
-func (s *Settings) SteeringMode() string { return s.queueMode("steeringMode") }
+func (s *Settings) SteeringMode() string { return s.Text("steeringMode") }
 
 // FollowUpMode is all or one-at-a-time.
-func (s *Settings) FollowUpMode() string { return s.queueMode("followUpMode") }
-
-func (s *Settings) queueMode(key string) string {
-	return s.oneOf("one-at-a-time", []string{"all", "one-at-a-time"}, key)
-}
+func (s *Settings) FollowUpMode() string { return s.Text("followUpMode") }
 
 // Retry is how a run repeats answers that failed.
 type Retry struct {
@@ -141,19 +127,19 @@ type Retry struct {
 
 // Retry reads the retry keys.
 func (s *Settings) Retry() Retry {
-	return Retry{
-		Enabled:               s.flag(true, "retry", "enabled"),
-		MaxRetries:            s.count(3, "retry", "maxRetries"),
-		BaseDelay:             s.millis(2*time.Second, "retry", "baseDelayMs"),
-		MaxAgentDelay:         s.millis(time.Minute, "retry", "maxAgentDelayMs"),
-		ProviderTimeout:       s.millis(s.HTTPIdleTimeout(), "retry", "provider", "timeoutMs"),
-		ProviderMaxRetries:    s.count(0, "retry", "provider", "maxRetries"),
-		ProviderMaxRetryDelay: s.millis(time.Minute, "retry", "provider", "maxRetryDelayMs"),
+	timeout := s.HTTPIdleTimeout()
+	if v := s.value("retry.provider.timeoutMs"); len(v) > 0 {
+		timeout = s.Duration("retry.provider.timeoutMs")
 	}
-}
-
-func (s *Settings) count(fallback int, names ...string) int {
-	return int(max(0, min(s.number(float64(fallback), names...), 1e9)))
+	return Retry{
+		Enabled:               s.Flag("retry.enabled"),
+		MaxRetries:            s.count("retry.maxRetries"),
+		BaseDelay:             s.Duration("retry.baseDelayMs"),
+		MaxAgentDelay:         s.Duration("retry.maxAgentDelayMs"),
+		ProviderTimeout:       timeout,
+		ProviderMaxRetries:    s.count("retry.provider.maxRetries"),
+		ProviderMaxRetryDelay: s.Duration("retry.provider.maxRetryDelayMs"),
+	}
 }
 
 // Compaction is when a conversation that runs out of room is made to fit.
@@ -175,7 +161,7 @@ type CompactionOverride struct {
 // Compaction reads the compaction keys. A number that makes no sense is an
 // error.
 func (s *Settings) Compaction() (Compaction, error) {
-	out := Compaction{Enabled: s.flag(true, "compaction", "enabled")}
+	out := Compaction{Enabled: s.Flag("compaction.enabled")}
 	var err error
 	read := func(names ...string) *int64 {
 		n, e := s.tokens(names...)
@@ -221,36 +207,32 @@ func (s *Settings) BranchReserveTokens() (*int64, error) {
 // tokens is a number of tokens, nil when unset.
 func (s *Settings) tokens(names ...string) (*int64, error) {
 	v := s.at(names...)
-	if v == nil {
+	if len(v) == 0 || v[0] == 'n' {
 		return nil, nil
 	}
-	const largest = 1<<53 - 1
-	n := s.number(-1, names...)
-	if n < 0 || n > largest || n != float64(int64(n)) {
+	var r jsonwire.Reader
+	r.Reset(v)
+	n := r.Float()
+	if v.Kind() != '0' || n < 0 || n > tokensBound || n != float64(int64(n)) {
 		return nil, fmt.Errorf("Invalid %s setting: %s is no number of tokens from 0 on", strings.Join(names, "."), v)
 	}
 	return new(int64(n)), nil
 }
 
 // HTTPIdleTimeout is how long a response may be silent; 0 when disabled.
-func (s *Settings) HTTPIdleTimeout() time.Duration {
-	if s.text("httpIdleTimeoutMs") == "disabled" {
-		return 0
-	}
-	return s.millis(5*time.Minute, "httpIdleTimeoutMs")
-}
+func (s *Settings) HTTPIdleTimeout() time.Duration { return s.Duration("httpIdleTimeoutMs") }
 
 // HTTPProxy is the user's proxy address; "" when unset.
-func (s *Settings) HTTPProxy() string { return s.text("httpProxy") }
+func (s *Settings) HTTPProxy() string { return s.Text("httpProxy") }
 
 // ShellPath is the shell of the bash tool; "" for the system's.
-func (s *Settings) ShellPath() string { return s.text("shellPath") }
+func (s *Settings) ShellPath() string { return s.Text("shellPath") }
 
 // ShellCommandPrefix stands before each command; "" for none.
-func (s *Settings) ShellCommandPrefix() string { return s.text("shellCommandPrefix") }
+func (s *Settings) ShellCommandPrefix() string { return s.Text("shellCommandPrefix") }
 
 // ImagesAutoResize is whether large images are scaled down.
-func (s *Settings) ImagesAutoResize() bool { return s.flag(true, "images", "autoResize") }
+func (s *Settings) ImagesAutoResize() bool { return s.Flag("images.autoResize") }
 
 // ImagesBlocked is whether images are kept from models.
-func (s *Settings) ImagesBlocked() bool { return s.flag(false, "images", "blockImages") }
+func (s *Settings) ImagesBlocked() bool { return s.Flag("images.blockImages") }

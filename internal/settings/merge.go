@@ -101,8 +101,12 @@ func move(o object, old, name string, convert func(jsontext.Value) jsontext.Valu
 	if v == nil {
 		return o
 	}
+	w := convert(v)
+	if w == nil {
+		return o
+	}
 	o = o.without(old)
-	if w := convert(v); w != nil && !o.has(name) {
+	if !o.has(name) {
 		o = o.set(name, w)
 	}
 	return o

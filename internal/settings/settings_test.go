@@ -72,7 +72,7 @@ func TestMigrate(t *testing.T) {
 
 func TestBrokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.json")
-	for _, text := range []string{"{ broken", "[]", "", "{\n\"a\": 1,\n}", `{"a":1} x`} {
+	for _, text := range []string{"{ broken", "[]", "", "{\n\"a\": 1,,\n}", `{"a":1} x`, "// only a note"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestKeys(t *testing.T) {
 		{"defaultProvider", s.DefaultProvider(), "p"},
 		{"defaultProvider of a wrong kind", d.DefaultProvider(), ""},
 		{"level", s.DefaultThinkingLevel(), "high"},
-		{"level unset", d.DefaultThinkingLevel(), ""},
+		{"level unset", d.DefaultThinkingLevel(), "medium"},
 		{"model level", s.ModelThinkingLevel("p/m"), "low"},
 		{"model level of no meaning", s.ModelThinkingLevel("p/x"), ""},
 		{"budgets", fmt.Sprint(s.ThinkingBudgets()), "map[low:10]"},
@@ -146,6 +146,7 @@ func TestKeys(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(`{"retry":{"maxDelayMs":1},"skills":{"customDirectories":["a"]}}`)
 	f.Add(`{"defaultTools":["+a","-b"],"a":{"b":{"c":null}}}`)
+	f.Add("{\n\t\"queueMode\": \"all\", // x\n\t\"websockets\": true,\n\t\"stearingMode\": 1, \"theme\": 1, \"theme\": [],\n}")
 	f.Fuzz(func(t *testing.T, text string) {
 		file := Parse("f", []byte(text))
 		s := Merge(file, file)
@@ -156,6 +157,25 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("negative: %+v", r)
 		}
 		slices.Sort(s.DefaultTools())
+		if file.Err != nil {
+			return
+		}
+		for _, p := range file.Problems {
+			if p.Line < 1 || p.Column < 1 || p.Line > 1+strings.Count(text, "\n") || p.Key == "" && !strings.Contains(text, `""`) {
+				t.Fatalf("nowhere: %v", p)
+			}
+		}
+		modern, err := modernize([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := Parse("f", modern)
+		if after.Err != nil || len(compare(file.root, after.root, true)) > 0 {
+			t.Fatalf("with the names of today %q says something else: %q, %v", text, modern, after.Err)
+		}
+		if again, err := modernize(modern); err != nil || string(again) != string(modern) {
+			t.Fatalf("%q became %q, then %q, %v", text, modern, again, err)
+		}
 	})
 }
 

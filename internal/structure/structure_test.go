@@ -18,7 +18,7 @@ import (
 const module = "github.com/pinch-agent/pinch/"
 
 // leaves may be imported by every package: they import nothing of ours.
-var leaves = []string{"internal/jsonwire", "internal/jsonschema", "internal/regular", "internal/version", "internal/invoke"}
+var leaves = []string{"internal/jsonwire", "internal/jsonschema", "internal/regular", "internal/version", "internal/invoke", "internal/jsonedit", "internal/sharedfile"}
 
 type rule struct {
 	pkg string
@@ -34,6 +34,8 @@ var rules = []rule{
 	{"internal/regular", nil},
 	{"internal/version", nil},
 	{"internal/invoke", nil},
+	{"internal/jsonedit", nil},
+	{"internal/sharedfile", nil},
 	{"llm", nil},
 	{"env", nil},
 	{"env/envtest", []string{"env"}},

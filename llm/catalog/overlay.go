@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pinch-agent/pinch/internal/jsonedit"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/regular"
 	"github.com/pinch-agent/pinch/llm"
@@ -100,7 +101,7 @@ func (c *Catalog) overlay() *overlay {
 
 // readOverlay parses and checks the text of models.json.
 func readOverlay(path string, text []byte) (*overlay, error) {
-	text = plainJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
+	text = jsonedit.Plain(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
 	check := &checker{text: text}
 	checkFile(check)
 	if err := check.r.End(); err != nil {

@@ -1,4 +1,4 @@
-package auth
+package sharedfile
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// lock is a lock directory that this process holds. The form is the one of other
+// Lock is a lock directory that this process holds. The form is the one of other
 // programs that share the file: whoever makes the directory has the lock and
 // sets its time now and then; a directory whose time is too old was left behind
 // by a process that died, and may be taken over.
@@ -20,7 +20,7 @@ import (
 // Taking over does not remove the directory, which could be a new one of
 // somebody else by then: it sets its time. So the former owner, if it comes
 // back, sees a time that it did not set and knows that it lost.
-type lock struct {
+type Lock struct {
 	dir   string
 	stale time.Duration
 	stop  chan struct{}
@@ -31,17 +31,19 @@ type lock struct {
 	lost bool
 }
 
-// lockStale is how old a lock is that was left behind.
-const lockStale = 30 * time.Second
+// LeftBehind is how old a lock is that was left behind, where programs that
+// share a file did not agree on anything else.
+const LeftBehind = 30 * time.Second
 
-// lockGrace is how long a waiter waits beyond the age at which a lock that was
-// left behind can be taken over: long enough for a renewal by its successor.
-const lockGrace = RefreshTimeout + 5*time.Second
+// Grace is how long a waiter waits beyond the age at which a lock that was left
+// behind can be taken over: long enough for what its successor does, such as
+// asking a service.
+const Grace = 20 * time.Second
 
-// takeLock takes the lock directory. It waits until ctx ends, or so long that
+// TakeLock takes the lock directory. It waits until ctx ends, or so long that
 // only an owner who is alive can be in the way.
-func takeLock(ctx context.Context, dir string, stale time.Duration) (*lock, error) {
-	deadline := time.Now().Add(stale + lockGrace)
+func TakeLock(ctx context.Context, dir string, stale time.Duration) (*Lock, error) {
+	deadline := time.Now().Add(stale + Grace)
 	var watched fs.FileInfo
 	var since time.Time
 	for {
@@ -91,7 +93,7 @@ func sameLock(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().E
 
 // takeOver takes a lock that was left behind, nil when somebody else did, or
 // when its owner lives.
-func takeOver(dir string, seen fs.FileInfo, stale time.Duration) *lock {
+func takeOver(dir string, seen fs.FileInfo, stale time.Duration) *Lock {
 	unguard, err := guard(dir)
 	if errors.Is(err, fs.ErrPermission) {
 		return replace(dir, seen, stale)
@@ -118,7 +120,7 @@ func takeOver(dir string, seen fs.FileInfo, stale time.Duration) *lock {
 // cannot be touched: it removes the directory and makes its own, which the owner
 // of the folder may. The folder is guarded meanwhile, so that of several who saw
 // the old lock none removes the new one.
-func replace(dir string, seen fs.FileInfo, stale time.Duration) *lock {
+func replace(dir string, seen fs.FileInfo, stale time.Duration) *Lock {
 	unguard, err := guard(filepath.Dir(dir))
 	if err != nil {
 		return nil
@@ -138,7 +140,7 @@ func replace(dir string, seen fs.FileInfo, stale time.Duration) *lock {
 }
 
 // newLock holds a directory that was just made.
-func newLock(dir string, stale time.Duration) (*lock, error) {
+func newLock(dir string, stale time.Duration) (*Lock, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return nil, err
@@ -155,14 +157,14 @@ func touch(dir string) (fs.FileInfo, error) {
 	return os.Lstat(dir) // file systems keep times less precisely
 }
 
-func hold(dir string, info fs.FileInfo, stale time.Duration) *lock {
-	l := &lock{dir: dir, id: info, stale: stale, stop: make(chan struct{}), done: make(chan struct{})}
+func hold(dir string, info fs.FileInfo, stale time.Duration) *Lock {
+	l := &Lock{dir: dir, id: info, stale: stale, stop: make(chan struct{}), done: make(chan struct{})}
 	go l.renew()
 	return l
 }
 
 // renew keeps the lock from looking left behind.
-func (l *lock) renew() {
+func (l *Lock) renew() {
 	defer close(l.done)
 	tick := time.NewTicker(min(max(l.stale/6, time.Millisecond), 5*time.Second))
 	defer tick.Stop()
@@ -184,7 +186,7 @@ func (l *lock) renew() {
 
 // whileOwn does something to the directory if it is still ours, and notes when
 // it is not.
-func (l *lock) whileOwn(do func() error) {
+func (l *Lock) whileOwn(do func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost {
@@ -205,16 +207,16 @@ func (l *lock) whileOwn(do func() error) {
 	_ = do() // a lock that cannot be renewed or removed grows old, and is taken over
 }
 
-// held reports whether the lock is still ours: a process that was stopped for
+// Held reports whether the lock is still ours: a process that was stopped for
 // long may have lost it without notice.
-func (l *lock) held() bool {
+func (l *Lock) Held() bool {
 	own := false
 	l.whileOwn(func() error { own = true; return nil })
 	return own
 }
 
-// release gives the lock back.
-func (l *lock) release() {
+// Release gives the lock back.
+func (l *Lock) Release() {
 	close(l.stop)
 	<-l.done
 	l.whileOwn(func() error { return os.Remove(l.dir) })

@@ -1,4 +1,4 @@
-package auth
+package sharedfile
 
 import (
 	"context"
@@ -28,18 +28,18 @@ func setTime(t *testing.T, path string, at time.Time) {
 
 func TestLockIsWaitedForAndGivenBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "auth.json.lock")
-	l, err := takeLock(t.Context(), dir, time.Minute)
+	l, err := TakeLock(t.Context(), dir, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = takeLock(within(t, 60*time.Millisecond), dir, time.Minute)
+	_, err = TakeLock(within(t, 60*time.Millisecond), dir, time.Minute)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a held lock: %v", err)
 	}
-	if !l.held() {
+	if !l.Held() {
 		t.Error("lost")
 	}
-	l.release()
+	l.Release()
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the directory is left: %v", err)
 	}
@@ -48,18 +48,18 @@ func TestLockIsWaitedForAndGivenBack(t *testing.T) {
 func TestLockIsRenewed(t *testing.T) {
 	const stale = time.Second
 	dir := filepath.Join(t.TempDir(), "lock")
-	l, err := takeLock(t.Context(), dir, stale)
+	l, err := TakeLock(t.Context(), dir, stale)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err := takeLock(within(t, 2*stale+stale/2), dir, stale); err == nil {
+	if other, err := TakeLock(within(t, 2*stale+stale/2), dir, stale); err == nil {
 		t.Error("a lock in use was taken over")
-		other.release()
+		other.Release()
 	}
-	if !l.held() {
+	if !l.Held() {
 		t.Error("lost")
 	}
-	l.release()
+	l.Release()
 }
 
 func TestStaleLockIsTakenOver(t *testing.T) {
@@ -72,7 +72,7 @@ func TestStaleLockIsTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		setTime(t, dir, time.Now().Add(-age))
-		l, err := takeLock(within(t, 10*time.Second), dir, 100*time.Millisecond)
+		l, err := TakeLock(within(t, 10*time.Second), dir, 100*time.Millisecond)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -80,7 +80,7 @@ func TestStaleLockIsTakenOver(t *testing.T) {
 		if info, err := os.Lstat(dir); err != nil || time.Since(info.ModTime()).Abs() > time.Minute {
 			t.Errorf("%s: not renewed: %v", name, err)
 		}
-		l.release()
+		l.Release()
 		if _, err := os.Lstat(dir); err == nil {
 			t.Errorf("%s: the directory is left", name)
 		}
@@ -90,40 +90,40 @@ func TestStaleLockIsTakenOver(t *testing.T) {
 // Whoever lost a lock must neither go on nor take the new owner's away.
 func TestLostLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lock")
-	l, err := takeLock(t.Context(), dir, time.Minute)
+	l, err := TakeLock(t.Context(), dir, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	setTime(t, dir, time.Now().Add(time.Second)) // by somebody who took it over
-	if l.held() {
+	if l.Held() {
 		t.Error("a loss was not noticed")
 	}
-	l.release()
+	l.Release()
 	if _, err := os.Lstat(dir); err != nil {
 		t.Errorf("the lock of another was removed: %v", err)
 	}
 	os.Remove(dir)
-	l, err = takeLock(t.Context(), dir, time.Minute)
+	l, err = TakeLock(t.Context(), dir, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	os.Remove(dir)
-	if l.held() {
+	if l.Held() {
 		t.Error("a removed lock counts")
 	}
-	l.release()
+	l.Release()
 }
 
 func TestLockThatCannotBeMade(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := takeLock(t.Context(), filepath.Join(dir, "none", "lock"), time.Minute); !errors.Is(err, os.ErrNotExist) {
+	if _, err := TakeLock(t.Context(), filepath.Join(dir, "none", "lock"), time.Minute); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	file := filepath.Join(dir, "lock")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := takeLock(t.Context(), file, time.Minute); err == nil || !strings.Contains(err.Error(), "no directory") {
+	if _, err := TakeLock(t.Context(), file, time.Minute); err == nil || !strings.Contains(err.Error(), "no directory") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestOneTakesOver(t *testing.T) {
 		var wg sync.WaitGroup
 		for range takers {
 			wg.Go(func() {
-				l, err := takeLock(t.Context(), dir, stale)
+				l, err := TakeLock(t.Context(), dir, stale)
 				if err != nil {
 					t.Error(err)
 					return
@@ -152,11 +152,11 @@ func TestOneTakesOver(t *testing.T) {
 				}
 				entered.Add(1)
 				time.Sleep(time.Millisecond)
-				if !l.held() {
+				if !l.Held() {
 					t.Error("lost while inside")
 				}
 				inside.Add(-1)
-				l.release()
+				l.Release()
 			})
 		}
 		wg.Wait()

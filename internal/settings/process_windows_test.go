@@ -1,0 +1,3 @@
+package settings
+
+func limitFiles([]string) error { return nil }
