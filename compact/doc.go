@@ -28,16 +28,22 @@
 // history. What the conversation before this one kept is summed up again; its
 // summary is brought up to date instead of being summed up itself.
 //
+// So the answer at the end and the results of its calls always stay, however
+// long they are. ShortenResults has the context show them cut then.
+//
 // # Summaries
 //
 // The model gets the conversation as a text about it (Serialize), so that it
 // does not go on with it, and instructions that ask for fixed headings. It has
 // no tools. Requests are not cached, go by a session id of their own, and are
-// repeated as Options.Retry says. A summary that was cut, is empty or comes with
-// a call is refused, because the next answer would build on it.
+// repeated as Options.Retry says. A summary that was cut, is empty, takes more
+// than half of the context window or comes with a call is refused, because the
+// next answer would build on it.
 //
 // A conversation that is too long for a single request is read in up to 16
-// pieces, each with the summary of those before it. Options.Progress hears of
+// pieces, each with the summary of those before it; of requests there are at most
+// 31, without repetitions. A previous summary that takes more than half of the
+// window is read as part of the conversation. Options.Progress hears of
 // all that; everything ends with the context.
 //
 // At the end of a summary stand the files that the tools read, write and edit

@@ -10,6 +10,7 @@ const (
 	Truncated        Kind = "truncated_summary"    // the summary ran into the model's output limit
 	CalledTool       Kind = "tool_call_in_summary" // the model called a tool instead of writing
 	EmptySummary     Kind = "empty_summary"        // the model wrote nothing
+	Oversized        Kind = "oversized_summary"    // the summary takes more than half of the context window
 	TooLong          Kind = "too_long"             // no piece of the conversation was short enough for the model
 	Failed           Kind = "summarization_failed" // the request failed
 	Aborted          Kind = "aborted"              // the context ended
@@ -57,6 +58,8 @@ func kindText(k Kind) string {
 		return "the model called a tool instead of writing a summary"
 	case EmptySummary:
 		return "the model wrote no summary"
+	case Oversized:
+		return "the summary takes more than half of the context window"
 	case TooLong:
 		return "the conversation is too long for the model, even in pieces"
 	case Failed:

@@ -25,6 +25,35 @@ type Preparation struct {
 // the path ends in a compaction, NothingToCompact when nothing precedes what
 // has to be kept.
 func Prepare(path []*session.Entry, l Limits) (*Preparation, error) {
+	p, err := PrepareAll(path, l)
+	if err == nil && len(p.History) == 0 && len(p.TurnPrefix) == 0 {
+		return nil, &Error{Kind: NothingToCompact, Op: "compact"}
+	}
+	return p, err
+}
+
+// PrepareHalf is Prepare for a conversation that does not fit although it is no
+// longer than what Limits keep, as where a server's context window is smaller
+// than it says: half of it is kept. Below 500 tokens a summary would not be
+// shorter, and there is nothing to compact.
+func PrepareHalf(path []*session.Entry, l Limits) (*Preparation, error) {
+	var tokens int64
+	for _, p := range session.Project(path) {
+		tokens += weight(&p)
+	}
+	if tokens < minHalved {
+		return nil, &Error{Kind: NothingToCompact, Op: "compact"}
+	}
+	l.KeepRecentTokens = min(l.KeepRecentTokens, tokens/2)
+	return Prepare(path, l)
+}
+
+const minHalved = 500
+
+// PrepareAll is Prepare for a caller that wants a summary also where everything
+// is recent: the history may be empty, and the model is asked about none. There
+// is NothingToCompact only where the path says nothing at all.
+func PrepareAll(path []*session.Entry, l Limits) (*Preparation, error) {
 	const op = "compact"
 	if len(path) > 0 && path[len(path)-1].Type == session.TypeCompaction {
 		return nil, &Error{Kind: AlreadyCompacted, Op: op}
@@ -41,6 +70,9 @@ func Prepare(path []*session.Entry, l Limits) (*Preparation, error) {
 		start = 1
 	}
 	rest := selected[start:]
+	if len(rest) == 0 {
+		return nil, &Error{Kind: NothingToCompact, Op: op}
+	}
 	cut := CutPoint(rest, l.KeepRecentTokens)
 	end := cut.FirstKept
 	if cut.Split {
@@ -49,9 +81,6 @@ func Prepare(path []*session.Entry, l Limits) (*Preparation, error) {
 	}
 	p.SplitTurn = cut.Split
 	p.History = messagesOf(rest[:end])
-	if len(p.History) == 0 && len(p.TurnPrefix) == 0 {
-		return nil, &Error{Kind: NothingToCompact, Op: op}
-	}
 	p.FirstKept = rest[cut.FirstKept].Entry.ID
 	p.TokensBefore = EstimatePath(path).Tokens
 	for _, list := range [][]agent.Message{p.History, p.TurnPrefix} {

@@ -30,6 +30,8 @@ var (
 	branchPreambleText string
 	//go:embed prompts/nothing.md
 	nothingText string
+	//go:embed prompts/shortened.md
+	shortenedText string
 )
 
 // Part names what a summary is of.

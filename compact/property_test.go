@@ -1,11 +1,13 @@
 package compact_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
@@ -203,4 +205,122 @@ func checkSize(t *rapid.T, tail []agent.Message, keep int64) {
 			t.Fatalf("%d tokens of %d messages would do, %d are to be kept", sum, len(tail)-i, keep)
 		}
 	}
+}
+
+// Compacting over and over, with nothing said in between, comes to an end: each
+// time less of the conversation stays, until there is nothing to compact.
+func TestRepeatedCompactionEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := memory.Open(session.Options{CWD: "/srv/demo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		grow(t, s)
+		l := drawLimits(t)
+		most := len(said(s.Context().Messages))
+		for round := 0; ; round++ {
+			p, err := compact.Prepare(s.Path(), l)
+			if err != nil {
+				if !errors.Is(err, &compact.Error{Kind: compact.NothingToCompact}) && !errors.Is(err, &compact.Error{Kind: compact.AlreadyCompacted}) {
+					t.Fatal(err)
+				}
+				if errors.Is(err, &compact.Error{Kind: compact.NothingToCompact}) {
+					return
+				}
+			} else {
+				before := said(s.Context().Messages)
+				model := faux.New(faux.Options{})
+				model.Script(faux.Say("ONE"), faux.Say("TWO"))
+				result, err := compact.Run(t.Context(), p, compact.Options{Model: model.Model(), Stream: model.Stream})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Append(result.Entry()); err != nil {
+					t.Fatal(err)
+				}
+				after := said(s.Context().Messages)
+				if len(after) >= len(before) {
+					t.Fatalf("round %d: %d messages stay of %d", round, len(after), len(before))
+				}
+				checkPairs(t, before[:len(before)-len(after)], after)
+			}
+			if round > 2*most+1 {
+				t.Fatalf("no end after %d rounds", round)
+			}
+			// Something that is no message, so that the compaction is not the leaf.
+			if _, err := s.Append(&session.CustomEntry{CustomType: "n"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Results are cut as far as asked for and no further, calls and results stay
+// together, and all that a cut result says stood in it, but for the note.
+func TestShortenResultsProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := memory.Open(session.Options{CWD: "/srv/demo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		grow(t, s)
+		n := rapid.IntRange(1, 8).Draw(t, "results")
+		m := &llm.Assistant{StopReason: llm.StopToolUse, Timestamp: 1}
+		for i := range n {
+			m.Content = append(m.Content, &llm.ToolCall{ID: fmt.Sprint("r", i), Name: "read", Arguments: jsontext.Value(`{}`)})
+		}
+		if _, err := s.AppendMessage(m); err != nil {
+			t.Fatal(err)
+		}
+		whole := map[string]string{}
+		for i := range n {
+			text := strings.Repeat(rapid.SampledFrom([]string{"x", "é", "🙈", "line\n"}).Draw(t, "text"), rapid.IntRange(0, 9000).Draw(t, "length"))
+			whole[fmt.Sprint("r", i)] = text
+			r := &llm.ToolResult{ToolCallID: fmt.Sprint("r", i), ToolName: "read", Content: []llm.Block{&llm.Text{Text: text}}, Timestamp: 1}
+			if _, err := s.AppendMessage(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		size := func() (total, floor int64) {
+			for _, m := range s.Context().Messages {
+				n := session.Tokens(m)
+				if total += n; m.Role() == llm.RoleToolResult {
+					n = min(n, 500)
+				}
+				floor += n
+			}
+			return total, floor
+		}
+		before, floor := size()
+		excess := rapid.Int64Range(-100, before).Draw(t, "excess")
+		edits := compact.ShortenResults(s.Path(), excess)
+		for _, e := range edits {
+			if _, err := s.Append(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after, _ := size()
+		switch {
+		case excess <= 0 && len(edits) > 0:
+			t.Fatalf("%d edits for nothing", len(edits))
+		case after > max(before-excess, floor)+int64(n):
+			t.Fatalf("%d tokens, %d are to go, %d stay", before, excess, after)
+		case len(edits) > 0 && after < before-excess-int64(n)*50 && after < floor-int64(n)*50:
+			t.Fatalf("%d tokens, %d are to go, only %d stay", before, excess, after)
+		}
+		for _, m := range s.Context().Messages {
+			r, ok := m.(*llm.ToolResult)
+			if !ok || whole[r.ToolCallID] == "" || llm.TextOf(r.Content, "") == whole[r.ToolCallID] {
+				continue
+			}
+			parts := strings.Split(llm.TextOf(r.Content, ""), "\n\n")
+			head, tail := parts[0], parts[len(parts)-1]
+			if text := whole[r.ToolCallID]; len(parts) != 3 || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) ||
+				!utf8.ValidString(head) || !utf8.ValidString(tail) || !strings.Contains(parts[1], "characters of this result are left out") {
+				t.Fatalf("shows %q", parts)
+			}
+		}
+	})
 }

@@ -91,14 +91,14 @@ func (r *Result) Entry() *session.CompactionEntry {
 //
 // What is too long for one request is read in pieces, each with the summary of
 // those before it. The error is an *Error of kind Truncated, CalledTool,
-// EmptySummary, TooLong, Failed or Aborted. Run ends soon after ctx does.
+// EmptySummary, Oversized, TooLong, Failed or Aborted. Run ends soon after ctx does.
 func Run(ctx context.Context, p *Preparation, o Options) (*Result, error) {
 	w, err := newWriter("compact", o)
 	if err != nil {
 		return nil, err
 	}
 	summary := p.PreviousSummary
-	if len(p.History) > 0 {
+	if len(p.History) > 0 || len(p.TurnPrefix) == 0 || w.oversized(summary) {
 		part := Initial
 		if p.PreviousSummary != "" {
 			part = Update

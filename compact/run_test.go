@@ -409,3 +409,90 @@ func TestPiecesOfATurnAndABranch(t *testing.T) {
 		})
 	}
 }
+
+// A summary of a model with a larger window is not put beside the conversation,
+// where nothing would fit next to it.
+func TestPreviousSummaryLongerThanTheWindow(t *testing.T) {
+	const window = 3000
+	previous := strings.Repeat("known ", 8*window/6) // 2 windows
+	for name, p := range map[string]*compact.Preparation{
+		"with history":        {History: []agent.Message{llm.UserText("a question", 1)}, PreviousSummary: previous},
+		"with a split turn":   {TurnPrefix: []agent.Message{llm.UserText("a question", 1)}, PreviousSummary: previous},
+		"with nothing at all": {PreviousSummary: previous},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := faux.New(faux.Options{Models: []llm.Model{{ID: "m", ContextWindow: window, MaxTokens: 100}}})
+			for range 16 {
+				model.Script(faux.Say("S"))
+			}
+			result, err := compact.Run(t.Context(), p, options(model))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(result.Summary) > 200 || !strings.HasPrefix(result.Summary, "S") {
+				t.Errorf("summary %q", result.Summary)
+			}
+			read := 0
+			for _, text := range asked(model) {
+				if len(text)/4 > window {
+					t.Errorf("asked with %d tokens", len(text)/4)
+				}
+				read += strings.Count(text, "known ")
+			}
+			if read < 8*window/6-16 { // a piece may end inside a word
+				t.Errorf("%d words were read", read)
+			}
+		})
+	}
+}
+
+func TestOversizedSummary(t *testing.T) {
+	for size, want := range map[int]compact.Kind{2003: "", 2004: compact.Oversized} {
+		model := faux.New(faux.Options{Models: []llm.Model{{ID: "m", ContextWindow: 1000, MaxTokens: 1000}}})
+		model.Script(faux.Say(strings.Repeat("x", size)))
+		_, err := compact.Run(t.Context(), history("x"), options(model))
+		if want == "" && err != nil || want != "" && !errors.Is(err, &compact.Error{Kind: want}) {
+			t.Errorf("%d characters: %v", size, err)
+		}
+	}
+}
+
+func TestPrepareAllAndHalf(t *testing.T) {
+	s := sketch(t, "u300 a300 u300 a300")
+	recent := limits(5000)
+	_, err := compact.Prepare(s.Path(), recent)
+	checkKind(t, err, compact.NothingToCompact)
+	p, err := compact.PrepareHalf(s.Path(), recent)
+	if err != nil || len(p.History) != 2 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	p, err = compact.PrepareAll(s.Path(), recent)
+	if err != nil || len(p.History) != 0 || p.FirstKept != s.Path()[0].ID {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	model := faux.New(faux.Options{})
+	model.Script(faux.Say("S"))
+	if result, err := compact.Run(t.Context(), p, options(model)); err != nil || result.Summary != "S" || !strings.HasPrefix(asked(model)[0], "<conversation>\n\n</conversation>\n\n") {
+		t.Errorf("%+v, %v", result, err)
+	}
+	small := sketch(t, "u100 a100")
+	_, err = compact.PrepareHalf(small.Path(), recent)
+	checkKind(t, err, compact.NothingToCompact)
+	_, err = compact.PrepareAll(sketch(t, "").Path(), recent)
+	checkKind(t, err, compact.NothingToCompact)
+}
+
+func TestSettingsForSmallWindows(t *testing.T) {
+	for _, c := range []struct{ window, reserve, keep int64 }{
+		{0, compact.DefaultReserveTokens, compact.DefaultKeepRecentTokens},
+		{200_000, compact.DefaultReserveTokens, compact.DefaultKeepRecentTokens},
+		{32_768, compact.DefaultReserveTokens, 8192},
+		{16_384, 8192, 4096},
+		{8192, 4096, 2048},
+	} {
+		l := compact.Settings{}.For(&llm.Model{ContextWindow: int(c.window)})
+		if l.ReserveTokens != c.reserve || l.KeepRecentTokens != c.keep {
+			t.Errorf("of %d tokens %d are reserved and %d kept", c.window, l.ReserveTokens, l.KeepRecentTokens)
+		}
+	}
+}

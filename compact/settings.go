@@ -41,17 +41,29 @@ type Limits struct {
 	KeepRecentTokens int64
 }
 
-// For is what the settings say for a model, nil for any.
+// For is what the settings say for a model, nil for any. Where they reserve all
+// of its context window, half of it is reserved; where they keep all that is not
+// reserved, half of that is kept: a compaction would leave no room otherwise.
 func (s Settings) For(m *llm.Model) Limits {
 	var o Override
 	if m != nil {
 		o = s.Overrides[m.Ref()]
 	}
-	return Limits{
+	l := Limits{
 		Enabled:          first(!s.Disabled, o.Enabled),
 		ReserveTokens:    first(DefaultReserveTokens, o.ReserveTokens, s.ReserveTokens),
 		KeepRecentTokens: first(DefaultKeepRecentTokens, o.KeepRecentTokens, s.KeepRecentTokens),
 	}
+	if m != nil && m.ContextWindow > 0 {
+		window := int64(m.ContextWindow)
+		if l.ReserveTokens >= window {
+			l.ReserveTokens = window / 2
+		}
+		if room := window - l.ReserveTokens; l.KeepRecentTokens >= room {
+			l.KeepRecentTokens = room / 2
+		}
+	}
+	return l
 }
 
 // first is the first value that is given.

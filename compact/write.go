@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,9 +54,17 @@ func newWriter(op string, o Options) (*writer, error) {
 // model says is too long for it is read in two halves.
 func (w *writer) write(ctx context.Context, part Part, messages []agent.Message, previous string) (string, error) {
 	queue := [][]string{paragraphs(messages)}
+	if w.oversized(previous) {
+		// As of a model with a larger window. No request would fit beside it.
+		queue[0] = slices.Insert(queue[0], 0, paragraphs([]agent.Message{&session.CompactionSummary{Summary: previous}})...)
+		previous = ""
+		if part == Update {
+			part = Initial
+		}
+	}
 	at := Progress{Part: part, Piece: 1, Pieces: 1}
 	for len(queue) > 0 {
-		tooLong := w.exceedsWindow(queue[0], previous)
+		tooLong := w.exceedsWindow(at, queue[0], previous)
 		left, right, divisible := halve(queue[0])
 		divisible = divisible && at.Pieces < maxPieces
 		if !tooLong || !divisible {
@@ -87,12 +96,21 @@ func (w *writer) write(ctx context.Context, part Part, messages []agent.Message,
 // exceedsWindow reports whether a request about the paragraphs cannot fit into
 // a context window that is known. Some services cut such a request instead of
 // refusing it.
-func (w *writer) exceedsWindow(paragraphs []string, previous string) bool {
-	units := jsonwire.UTF16Len(previous)
+func (w *writer) exceedsWindow(at Progress, paragraphs []string, previous string) bool {
+	if w.o.Model.ContextWindow <= 0 {
+		return false
+	}
+	units := jsonwire.UTF16Len(w.prompt(at, "", previous)) + len(systemText)
 	for _, p := range paragraphs {
 		units += jsonwire.UTF16Len(p) + 2
 	}
-	return w.o.Model.ContextWindow > 0 && units/4 > w.o.Model.ContextWindow
+	return units/4 > w.o.Model.ContextWindow
+}
+
+// oversized reports whether a summary takes more than half of a context window
+// that is known: the conversation could not go on behind it.
+func (w *writer) oversized(summary string) bool {
+	return w.o.Model.ContextWindow > 0 && jsonwire.UTF16Len(summary)/4 > w.o.Model.ContextWindow/2
 }
 
 // halve divides paragraphs into two halves of about the same length. A single
@@ -266,6 +284,9 @@ func (w *writer) judge(ctx context.Context, m *llm.Assistant) (string, error) {
 	text := llm.TextOf(m.Content, "\n")
 	if jsonwire.Blank(text) {
 		return fail(EmptySummary, nil, "try again, or choose another model")
+	}
+	if w.oversized(text) {
+		return fail(Oversized, nil, "try again, or choose another model")
 	}
 	if overflow {
 		_, err := fail(TooLong, nil, tooLongAdvice)

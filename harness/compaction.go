@@ -31,12 +31,15 @@ type compaction struct {
 	reason       compact.Reason
 	instructions string
 	willRetry    bool // a failed request is repeated afterwards
+	answerFailed bool // there is no answer that the person could go on from
+	refused      bool // the request did not fit, so that something must go
 }
 
 // Compact puts a summary in the place of all but the end of the conversation,
 // also when that is not done by itself. instructions say what the summary should
 // mind, "" for nothing. A run that is active is aborted first; with
-// Options.Embedded it is refused as busy instead. As it waits, listeners and
+// Options.Embedded it is refused as busy instead, and makes a summary also where
+// all of the conversation is recent. As it waits, listeners and
 // hooks must leave it to a goroutine of their own.
 //
 // An *Error of kind compaction says why there is none, and holds a
@@ -49,12 +52,16 @@ func (h *Harness) Compact(ctx context.Context, instructions string) (*Compacted,
 	var out *Compacted
 	err := h.structural(ctx, op, PhaseCompaction, func(_ context.Context, r *run) error {
 		c := compaction{reason: compact.Manual, instructions: instructions}
-		made, failed, err := h.announced(r, c, func() (*Compacted, error) {
-			p, err := compact.Prepare(h.sess.Path(), h.opts.Compaction.For(h.nextModel(r)))
+		made, failed, err := h.announced(r, c, func(ctx context.Context) (*Compacted, error) {
+			path, l := h.sess.Path(), h.opts.Compaction.For(h.nextModel(r))
+			p, err := compact.Prepare(path, l)
+			if h.opts.Embedded && errors.Is(err, &compact.Error{Kind: compact.NothingToCompact}) {
+				p, err = compact.PrepareAll(path, l) // a program that asks for a summary gets one
+			}
 			if err != nil {
 				return nil, err
 			}
-			return h.summarize(r, c, p)
+			return h.summarize(ctx, r, c, p)
 		})
 		out = made
 		return first(failed, err)
@@ -88,122 +95,53 @@ func wrapCompaction(op string, err error) error {
 	return err
 }
 
-// fit compacts a conversation whose context has become too large, after a run or
-// before a prompt. again says that the answer that did not fit is to be asked
-// for once more. That the compaction fails is no error.
-func (h *Harness) fit(r *run, beforePrompt bool) (again, compacted bool, err error) {
-	if r.ctx.Err() != nil || r.broken != nil {
-		return false, false, nil
-	}
-	model := h.nextModel(r)
-	if !h.opts.Compaction.For(model).Enabled {
-		return false, false, nil
-	}
-	d := compact.Decide(compact.Situation{
-		Path: h.sess.Path(), Model: model, Settings: h.opts.Compaction, Meter: &h.meter,
-		BeforePrompt: beforePrompt, Recovered: h.recovered,
-	})
-	switch {
-	case d.GaveUp:
-		return false, false, h.emit(r.ctx, &Event{
-			Event: agent.Event{Type: CompactionEnd}, Reason: string(compact.Overflow), ErrorMessage: gaveUpText,
-		})
-	case d.Reason == "":
-		return false, false, nil
-	}
-	repeat := d.Answer != nil && !beforePrompt
-	if d.Answer != nil {
-		h.recovered = true
-		if err := h.omitAnswer(r, d.Answer); err != nil {
-			return false, false, err
-		}
-	}
-	compacted, err = h.compactAuto(r, compaction{reason: d.Reason, willRetry: repeat})
-	if err != nil || !compacted || !repeat {
-		return false, compacted, err
-	}
-	last := lastMessage(h.sess.Context().Messages)
-	return last != nil && last.Role() != llm.RoleAssistant, true, nil
-}
-
-// gaveUpText tells a person that compacting did not help.
-const gaveUpText = "The conversation is still too long for the model after it was compacted. " +
-	"Choose a model with a larger context window, go back to an earlier message, or start a new session."
-
-// omitAnswer takes an answer and the results of its calls out of the context.
-func (h *Harness) omitAnswer(r *run, answer *session.Entry) error {
-	m, _ := answer.Message().(*llm.Assistant)
-	omit := []string{answer.ID}
-	path := h.sess.Path()
-	for _, e := range path[slices.Index(path, answer)+1:] {
-		result, ok := e.Message().(*llm.ToolResult)
-		if ok && m != nil && slices.ContainsFunc(m.Content, func(b llm.Block) bool {
-			call, ok := b.(*llm.ToolCall)
-			return ok && call.ID == result.ToolCallID
-		}) {
-			omit = append(omit, e.ID)
-		}
-	}
-	for _, id := range omit {
-		e, err := h.omit(r.op, id)
-		if err != nil {
-			return err
-		}
-		if err := h.emit(r.ctx, &Event{Event: agent.Event{Type: EntryAppended}, Entry: e}); err != nil {
-			return err
-		}
-	}
-	if answer.ID == r.lastID && r.last != nil && r.last.StopReason != llm.StopError {
-		r.last = nil // half an answer, which the conversation does not show
-	}
-	return nil
-}
-
-// fitBetween compacts between two turns of a run.
-func (h *Harness) fitBetween(r *run) error {
-	model := h.nextModel(r)
-	if r.ctx.Err() != nil || r.broken != nil || r.uncompacted || model.ContextWindow <= 0 || !h.opts.Compaction.For(model).Enabled {
-		return nil
-	}
-	if d := compact.Between(h.sess.Path(), model, h.opts.Compaction, &h.meter); d.Reason != "" {
-		_, err := h.compactAuto(r, compaction{reason: d.Reason})
-		return err
-	}
-	return nil
-}
-
-// compactAuto makes a compaction that nobody asked for. When there is nothing to
-// sum up nobody hears of it. The error is that of a listener or of the session.
-func (h *Harness) compactAuto(r *run, c compaction) (done bool, err error) {
-	p, err := compact.Prepare(h.sess.Path(), h.opts.Compaction.For(h.nextModel(r)))
-	if err != nil {
-		return false, nil
-	}
-	defer h.enter(r, PhaseCompaction)()
-	_, failed, err := h.announced(r, c, func() (*Compacted, error) { return h.summarize(r, c, p) })
-	if failed != nil {
-		r.uncompacted = true
-	}
-	if err != nil {
-		return false, err
-	}
-	if isBroken(failed) || h.faultOf(failed) {
-		return false, failed
-	}
-	return failed == nil, nil
-}
-
 // announced makes a compaction and tells of its beginning and its end, which
-// comes whatever fails. failed says why there is none; err is of a listener.
-func (h *Harness) announced(r *run, c compaction, summarize func() (*Compacted, error)) (out *Compacted, failed, err error) {
+// comes whatever fails. failed says why there is none; err is of a listener. The
+// context of summarize ends with AbortCompaction too.
+func (h *Harness) announced(r *run, c compaction, summarize func(ctx context.Context) (*Compacted, error)) (out *Compacted, failed, err error) {
+	ctx, done := h.abortable(r)
+	defer done()
 	err = h.emit(r.ctx, &Event{Event: agent.Event{Type: CompactionStart}, Reason: string(c.reason)})
 	if failed = err; err == nil {
 		failed = guarded(r.op, func() (err error) {
-			out, err = summarize()
+			out, err = summarize(ctx)
 			return err
 		})
 	}
-	return out, failed, first(err, h.endCompaction(r, c, out, failed))
+	h.noteUse(r, c, out, failed)
+	return out, failed, first(err, h.endCompaction(ctx, r, c, out, failed))
+}
+
+// abortable is a context for what AbortCompaction or AbortBranchSummary may end
+// by itself, while the run goes on.
+func (h *Harness) abortable(r *run) (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	h.mu.Lock()
+	r.stopSummary = cancel
+	h.mu.Unlock()
+	return ctx, func() {
+		h.mu.Lock()
+		r.stopSummary = nil
+		h.mu.Unlock()
+		cancel()
+	}
+}
+
+// AbortCompaction ends a compaction and nothing else. One that a run makes by
+// itself is told as aborted and the run goes on without it; Compact returns as
+// after Abort. While none is made it does nothing.
+func (h *Harness) AbortCompaction() { h.abortSummary(PhaseCompaction) }
+
+// AbortBranchSummary ends a NavigateTree, which then changes nothing. While
+// nobody moves in the tree it does nothing.
+func (h *Harness) AbortBranchSummary() { h.abortSummary(PhaseBranchSummary) }
+
+func (h *Harness) abortSummary(p Phase) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.run; r != nil && r.phase == p && r.stopSummary != nil {
+		r.stopSummary()
+	}
 }
 
 // faultOf reports whether err ends a run: it is neither the summary's nor a
@@ -220,14 +158,14 @@ func (h *Harness) faultOf(err error) bool {
 }
 
 // endCompaction tells how a compaction ended.
-func (h *Harness) endCompaction(r *run, c compaction, out *Compacted, failed error) error {
+func (h *Harness) endCompaction(ctx context.Context, r *run, c compaction, out *Compacted, failed error) error {
 	end := Event{Event: agent.Event{Type: CompactionEnd}, Reason: string(c.reason)}
 	note := Event{Event: agent.Event{Type: SessionCompact}, Reason: string(c.reason)}
 	switch {
 	case failed == nil:
 		end.Compacted, end.WillRetry = out, c.willRetry
 		note.Compacted, note.Entry, note.WillRetry = out, out.Entry, c.willRetry
-	case errors.Is(failed, &compact.Error{Kind: compact.Aborted}) || r.ctx.Err() != nil:
+	case errors.Is(failed, &compact.Error{Kind: compact.Aborted}) || ctx.Err() != nil:
 		end.Aborted = true
 	default:
 		end.ErrorMessage = "Auto-compaction failed: " + failureText(failed)
@@ -270,23 +208,23 @@ func failureText(err error) string {
 }
 
 // summarize asks the hooks, has the summary written and appends it.
-func (h *Harness) summarize(r *run, c compaction, p *compact.Preparation) (*Compacted, error) {
+func (h *Harness) summarize(ctx context.Context, r *run, c compaction, p *compact.Preparation) (*Compacted, error) {
 	path := h.sess.Path()
-	decision, err := h.beforeCompact(r.ctx, Compacting{
+	decision, err := h.beforeCompact(ctx, Compacting{
 		FirstKept: p.FirstKept, Messages: slices.Clone(p.History), TurnPrefix: slices.Clone(p.TurnPrefix),
 		PreviousSummary: p.PreviousSummary, TokensBefore: p.TokensBefore, Branch: slices.Clone(path),
 		Instructions: c.instructions, Reason: CompactReason(c.reason), WillRetry: c.willRetry,
 	})
 	switch {
-	case err != nil:
+	case err != nil && ctx.Err() == nil:
 		return nil, err
 	case decision.Cancel:
 		return nil, &compact.Error{Kind: compact.Aborted, Op: "compact", Err: errors.New("a hook refused it")}
 	}
 	entry := decision.Compaction
-	if entry == nil {
+	if entry == nil && ctx.Err() == nil {
 		var result *compact.Result
-		err := h.withSummaries(r, "compaction", string(c.reason), func(ctx context.Context, o compact.Options) (err error) {
+		err := h.withSummaries(ctx, r, "compaction", string(c.reason), func(ctx context.Context, o compact.Options) (err error) {
 			o.Instructions = c.instructions
 			result, err = compact.Run(ctx, p, o)
 			return err
@@ -295,11 +233,11 @@ func (h *Harness) summarize(r *run, c compaction, p *compact.Preparation) (*Comp
 			return nil, err
 		}
 		entry = result.Entry()
-	} else if entry.FirstKept != "" && !slices.ContainsFunc(path, func(e *session.Entry) bool { return e.ID == entry.FirstKept }) {
+	} else if entry != nil && entry.FirstKept != "" && !slices.ContainsFunc(path, func(e *session.Entry) bool { return e.ID == entry.FirstKept }) {
 		return nil, &Error{KindHook, "compact", fmt.Errorf("the entry %q, from which a hook wants to keep, is not on the branch", entry.FirstKept)}
 	}
-	if err := r.ctx.Err(); err != nil {
-		return nil, &compact.Error{Kind: compact.Aborted, Op: "compact", Err: err}
+	if ctx.Err() != nil {
+		return nil, &compact.Error{Kind: compact.Aborted, Op: "compact", Err: context.Cause(ctx)}
 	}
 	h.saving.Lock()
 	err = h.flush()
@@ -312,25 +250,26 @@ func (h *Harness) summarize(r *run, c compaction, p *compact.Preparation) (*Comp
 		return nil, &Error{KindSession, r.op, err}
 	}
 	d := e.Data().(*session.CompactionEntry)
+	after := compact.EstimatePath(h.sess.Path()).Tokens
 	return &Compacted{
 		Entry: e, Summary: d.Summary, FirstKept: d.FirstKept, TokensBefore: d.TokensBefore,
-		TokensAfter: compact.EstimatePath(h.sess.Path()).Tokens, Usage: d.Usage, Details: d.Details,
+		TokensAfter: after, Usage: d.Usage, Details: d.Details,
 		FromHook: d.FromHook != nil && *d.FromHook,
 	}, nil
 }
 
 // withSummaries lets write ask the model for summaries as the harness would ask
 // it. The error is that of write, of a listener or of the credentials.
-func (h *Harness) withSummaries(r *run, source, reason string, write func(ctx context.Context, o compact.Options) error) error {
-	model, level, err := h.summaryModel(r)
+func (h *Harness) withSummaries(ctx context.Context, r *run, source, reason string, write func(ctx context.Context, o compact.Options) error) error {
+	model, level, err := h.summaryModel(ctx, r)
 	if err != nil {
 		return &compact.Error{Kind: compact.Failed, Op: r.op, Err: err}
 	}
-	key, err := h.credentials(r.ctx, model)
-	if err != nil && r.ctx.Err() == nil {
+	key, err := h.credentials(ctx, model)
+	if err != nil && ctx.Err() == nil {
 		return &Error{KindAuth, r.op, err}
 	}
-	ctx, stop := context.WithCancel(r.ctx)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var fault error // of a listener
 	err = write(ctx, compact.Options{
@@ -383,7 +322,7 @@ func (h *Harness) nextModel(r *run) *llm.Model {
 }
 
 // summaryModel is the model that writes summaries.
-func (h *Harness) summaryModel(r *run) (*llm.Model, llm.ThinkingLevel, error) {
+func (h *Harness) summaryModel(ctx context.Context, r *run) (*llm.Model, llm.ThinkingLevel, error) {
 	m, level := h.nextModel(r), h.ThinkingLevel()
 	router := h.router(m)
 	if router == nil && !m.IsVirtual() {
@@ -394,7 +333,7 @@ func (h *Harness) summaryModel(r *run) (*llm.Model, llm.ThinkingLevel, error) {
 		Selected: llm.Pair{Provider: m.Provider, Model: m.ID, Level: level},
 		Reason:   reasonFor(messages), Previous: lastPair(messages), State: h.routerState(m),
 	}
-	route, err := req.Resolve(r.ctx, router)
+	route, err := req.Resolve(ctx, router)
 	if err != nil {
 		return nil, "", err
 	}

@@ -27,9 +27,9 @@
 //
 // While a run is active, Steer and FollowUp queue what the person says
 // meanwhile: steering is delivered before the next request, a follow-up when
-// nothing else is left to do. Neither an abort nor a failure empties the
-// queues: what waits goes out with the next run, or comes back through
-// ClearQueues.
+// nothing else is left to do. What is accepted before the harness is idle is
+// said by that run. Only an abort and a failure leave it in the queues, where it
+// goes out with the next run, or comes back through ClearQueues.
 //
 // Messages, model, thinking level, tools, resources, request options and the
 // prompt are taken together when a prompt begins, and again between turns. What
@@ -116,10 +116,25 @@
 //
 // When the context leaves too little room for an answer, its beginning is summed
 // up (package compact): before a prompt, after a run and between two turns, as
-// Options.Compaction says, or when Compact is called. An answer that did not fit
-// is taken out of the context and asked for once more after that. What goes
-// wrong then is told by compaction_end and fails no run. NavigateTree goes back
-// in the session and can sum up what is left behind.
+// Options.Compaction says, or when Compact is called. What goes wrong then is told
+// by compaction_end and fails no run; AbortCompaction ends it alone. NavigateTree
+// goes back in the session and can sum up what is left behind.
+//
+// A request that did not fit is recovered from once for each message of the person
+// and each good answer: the failed answer is taken out of the context, that is
+// compacted, results of tools that fill it are shown cut, and the model is asked
+// once more. So a prompt to a model that refuses everything costs two requests and
+// the summaries of a compaction, at most 31 for each of its two parts. Then, or
+// when there is nothing to compact, a compaction_end says what the person can do;
+// the failed answer is what Prompt returns.
+//
+// Compactions that fail, or leave the context as full as it was, are made three
+// times in a row; then none is made by itself until one that is asked for, or the
+// recovery from a request, has made room.
+//
+// Where no compaction brings the context below the window, because calls and their
+// results stay together, context_edit entries cut its longest results before the
+// next turn. The session keeps all of them whole.
 //
 // # Virtual models
 //

@@ -3,6 +3,7 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/session"
@@ -33,7 +34,12 @@ type Error struct {
 	Err  error  // the cause
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Op, e.Err) }
+func (e *Error) Error() string {
+	if text := e.Err.Error(); strings.HasPrefix(text, e.Op+": ") {
+		return text // of a package that calls the operation the same
+	}
+	return fmt.Sprintf("%s: %v", e.Op, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

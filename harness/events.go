@@ -238,26 +238,30 @@ func (h *Harness) outliving(ctx context.Context) (context.Context, context.Cance
 }
 
 // rested makes the harness idle and tells that r has settled. Nobody else
-// delivers in between, so that the events of the next run come behind.
-func (h *Harness) rested(ctx context.Context, hurry func(), r *run) error {
+// delivers in between, so that the events of the next run come behind. late is
+// what r has to say first instead.
+func (h *Harness) rested(ctx context.Context, hurry func(), r *run) (late []agent.Message, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seize(ctx)
 	defer h.delivered()
 	h.hurry = hurry
-	err := func() error {
+	err = func() error {
 		h.mu.Unlock()
 		defer h.mu.Lock()
 		return h.rest(r)
 	}()
 	h.drain(ctx)
+	if len(r.late) > 0 {
+		return r.late, err
+	}
 	ev := &Event{Event: agent.Event{Type: AgentSettled}, Aborted: r.ctx.Err() != nil, NextTurnCount: len(h.nextTurn)}
 	told := wrap(r.op, h.tell(ctx, ev))
 	if ctx.Err() != nil && isHook(told) {
 		told = nil // the hook was ended
 	}
 	h.drain(ctx)
-	return first(err, told)
+	return nil, first(err, told)
 }
 
 // drain delivers what was posted; h.mu is held between the events. A failure of

@@ -126,6 +126,7 @@ type Harness struct {
 	// recovered says that an answer was repeated after an overflow. It belongs to
 	// the run.
 	recovered bool
+	futile    futile // likewise
 
 	// saving is held by who writes to the session. It comes before mu and is
 	// never held while listeners run.
@@ -282,7 +283,8 @@ func (h *Harness) WaitForIdle(ctx context.Context) error {
 
 // Abort ends what is active: a run with its request, its tools and its wait for
 // a retry, a compaction, a branch summary, and hooks that take long over its
-// outcome. It does not wait (WaitForIdle does)
+// outcome. AbortRetry, AbortCompaction and AbortBranchSummary end one of them
+// alone. It does not wait (WaitForIdle does)
 // and leaves the queues alone (ClearQueues and AbortAndClear take them). While
 // the harness is idle it does nothing.
 func (h *Harness) Abort() {

@@ -63,10 +63,10 @@ func (h *Harness) beforeRequest(ctx context.Context, r *run, m *llm.Model, req *
 }
 
 // failedIn keeps the failure of a hook that was called while an answer arrives:
-// the answer fails with its text, and the run with the failure. When the run
+// the answer fails with its text, and the run with the failure. When the request
 // has ended it is none: the wire format sees that by itself.
-func (h *Harness) failedIn(r *run, err error) error {
-	if r.ctx.Err() != nil {
+func (h *Harness) failedIn(ctx context.Context, r *run, err error) error {
+	if ctx.Err() != nil {
 		return nil
 	}
 	h.mu.Lock()
@@ -109,7 +109,7 @@ func (h *Harness) watchPayload(ctx context.Context, r *run, sets []*hookSet, req
 				return s.BeforeProviderPayload(ctx, ProviderPayload{Model: m, Payload: shown})
 			})
 			if err != nil {
-				return nil, h.failedIn(r, err)
+				return nil, h.failedIn(ctx, r, err)
 			}
 			if got != nil {
 				out = got
@@ -137,7 +137,7 @@ func (h *Harness) watchResponse(ctx context.Context, r *run, sets []*hookSet, re
 				return struct{}{}, s.AfterProviderResponse(ctx, shown)
 			})
 			if err != nil {
-				return h.failedIn(r, err)
+				return h.failedIn(ctx, r, err)
 			}
 		}
 		if !h.watched(AfterProviderResponse) {
@@ -171,7 +171,7 @@ func (h *Harness) watchEvents(ctx context.Context, r *run, sets []*hookSet, req 
 				return struct{}{}, s.ProviderStreamEvent(ctx, shown)
 			})
 			if err != nil {
-				return h.failedIn(r, err)
+				return h.failedIn(ctx, r, err)
 			}
 		}
 		return nil

@@ -110,7 +110,7 @@ func (h *Harness) transform(ctx context.Context, r *run, messages []agent.Messag
 			if hook.fn == nil {
 				continue
 			}
-			shown := slices.Clone(messages)
+			shown, of := ownAll(messages)
 			if hook.hide {
 				shown = slices.DeleteFunc(shown, isSystem)
 			}
@@ -119,7 +119,7 @@ func (h *Harness) transform(ctx context.Context, r *run, messages []agent.Messag
 				if err == nil {
 					err = checkList(got)
 				}
-				return got, err
+				return slices.Clone(got), err
 			})
 			switch {
 			case err != nil:
@@ -127,9 +127,12 @@ func (h *Harness) transform(ctx context.Context, r *run, messages []agent.Messag
 			case got == nil:
 				continue
 			case hook.hide:
-				got = restoreSystem(messages, got)
+				got = restoreSystem(messages, got, of)
 			case s.Report != nil && leadingSystem(messages) && !leadingSystem(got):
 				_ = s.failed(ctx, hook.name, false, errors.New("took out the leading system message: the model gets no prompt"))
+			}
+			for i, m := range got {
+				got[i] = of.unchanged(m)
 			}
 			messages, r.rewritten = got, true
 		}
@@ -146,10 +149,11 @@ func leadingSystem(messages []agent.Message) bool { return len(messages) > 0 && 
 
 // restoreSystem puts the system messages of before into after, which a hook made
 // of the others: each before the message that it stood before, else behind the
-// one that it stood behind, else at the head.
-func restoreSystem(before, after []agent.Message) []agent.Message {
+// one that it stood behind, else at the head. of knows the copies in after.
+func restoreSystem(before, after []agent.Message, of owned) []agent.Message {
 	place := make(map[agent.Message]int, len(after))
 	for i, m := range after {
+		m = of.original(m)
 		if _, ok := place[m]; !ok {
 			place[m] = i
 		}
@@ -258,7 +262,8 @@ func (h *Harness) toolResult(ctx context.Context, info agent.CallInfo, result ag
 		told := ToolResult{
 			ToolCallID: info.Call.ID, ToolName: info.Call.Name, Input: slices.Clone(info.Args), Result: result,
 		}
-		told.Result.Content = slices.Clone(result.Content)
+		told.Result.Content, told.Result.Details = ownBlocks(result.Content), slices.Clone(result.Details)
+		told.Result.StructuredContent = slices.Clone(result.StructuredContent)
 		p, err := askSet(ctx, h, s, HookToolResult, false, func(ctx context.Context) (*agent.ResultPatch, error) {
 			return s.ToolResult(ctx, told)
 		})
@@ -285,7 +290,8 @@ func (h *Harness) messageEnd(ctx context.Context, r *run, m agent.Message) (agen
 		if s.MessageEnd == nil {
 			continue
 		}
-		shown := now
+		shown := own(now)
+		of := owned{shown: now}
 		got, err := askSet(ctx, h, s, HookMessageEnd, false, func(ctx context.Context) (agent.Message, error) {
 			got, err := s.MessageEnd(ctx, shown)
 			switch {
@@ -302,7 +308,7 @@ func (h *Harness) messageEnd(ctx context.Context, r *run, m agent.Message) (agen
 			return now, hookFailure(r.op, err)
 		}
 		if got != nil {
-			now = got
+			now = of.unchanged(got)
 		}
 	}
 	if now == m {

@@ -66,8 +66,12 @@ import (
 // The hooks of a run are called one at a time; those for what a program asks,
 // such as Input at a Steer and UserBash, may be called meanwhile.
 //
-// Messages are shared and must not be changed: a hook copies the one that it
-// wants to say otherwise. Lists that a hook is given are its own.
+// What a hook may say otherwise is its own copy, to be changed in place and
+// returned: the messages of Context, ContextWithSystem and MessageEnd, the result
+// of ToolResult, headers, bodies, and each list. Copying costs as much as the
+// conversation has messages. All other messages and entries are the
+// conversation's own and only to be read: those of TurnEnd, AgentBeforeSettle,
+// BeforeAgentStart, SessionBeforeCompact, SessionBeforeTree and of events.
 type Hooks struct {
 	Name string // whose they are, for errors
 	// Report takes failures, which then do no harm; nil for the strict rule.

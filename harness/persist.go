@@ -177,17 +177,6 @@ func (h *Harness) save(m agent.Message) (*session.Entry, error) {
 	return e, err
 }
 
-// omit hides an entry from the context with an edit.
-func (h *Harness) omit(op, target string) (*session.Entry, error) {
-	h.saving.Lock()
-	defer h.saving.Unlock()
-	e, err := h.sess.Append(&session.ContextEditEntry{TargetID: target})
-	if err != nil {
-		return nil, &Error{KindSession, op, err}
-	}
-	return e, nil
-}
-
 // checkMessages refuses what a conversation cannot take from outside.
 func checkMessages(op string, messages []agent.Message) error {
 	for _, m := range messages {

@@ -144,10 +144,19 @@ func (h *Harness) start(ctx context.Context, op string, begin func(r *run) ([]ag
 		return nil, err
 	}
 	accepted = true
-	if err = guarded(op, func() error { return h.drive(r, prompts) }); r.ctx.Err() != nil && isHook(err) {
-		err = nil // the hook was ended together with the run
+	return nil, h.goOn(r, prompts)
+}
+
+// goOn drives r to its end. A hook that was ended together with it has not
+// failed.
+func (h *Harness) goOn(r *run, prompts []agent.Message) error {
+	r.returned = false
+	err := guarded(r.op, func() error { return h.drive(r, prompts) })
+	r.returned = true
+	if r.ctx.Err() != nil && isHook(err) {
+		return nil
 	}
-	return nil, err
+	return err
 }
 
 // claim makes r the active run. ctx is that of who asks for it.
@@ -205,28 +214,50 @@ func (h *Harness) settle(ctx context.Context, r *run, accepted bool, err error) 
 	defer cancel()
 	// Listeners and hooks have some time for the end of an aborted run, not for ever.
 	defer context.AfterFunc(r.ctx, func() { time.AfterFunc(h.grace(), cancel) })()
-	if r.attempt > 0 {
-		final := abortedText
-		if err != nil {
-			final = err.Error()
+	for {
+		if r.attempt > 0 {
+			final := abortedText
+			if err != nil {
+				final = err.Error()
+			}
+			err = first(err, wrap(r.op, h.endRetries(ctx, r, false, final)))
 		}
-		err = first(err, wrap(r.op, h.endRetries(ctx, r, false, final)))
+		if !accepted {
+			err = first(err, h.rest(r))
+			h.deliver()
+			return nil, err
+		}
+		r.mayGoOn = r.returned && err == nil
+		late, e := h.rested(ctx, cancel, r)
+		if len(late) == 0 {
+			return r.last, first(err, e)
+		}
+		func() {
+			defer func() {
+				if !r.returned { // a listener ends the goroutine
+					r.mayGoOn = false
+					_, _ = h.rested(ctx, cancel, r)
+				}
+			}()
+			err = h.goOn(r, late)
+		}()
 	}
-	if !accepted {
-		err = first(err, h.rest(r))
-		h.deliver()
-		return nil, err
-	}
-	return r.last, first(err, h.rested(ctx, cancel, r))
 }
 
-// rest makes the harness idle.
+// rest makes the harness idle, unless r may go on and somebody spoke when it had
+// looked for the last time: nobody who finds a run active is left to wait for
+// the next prompt. The messages are then in r.late.
 func (h *Harness) rest(r *run) error {
 	h.saving.Lock() // from here on a write is either in the lists or waits until h.run is nil
 	defer h.saving.Unlock()
 	err := h.flush(&h.turnWrites, &h.runWrites)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if r.late = nil; err == nil && r.mayGoOn {
+		if r.late = h.leftOver(r); len(r.late) > 0 {
+			return nil
+		}
+	}
 	h.run = nil
 	if n := len(r.unsaid) - r.own; n > 0 {
 		h.nextTurn = slices.Concat(r.unsaid[:n], h.nextTurn)

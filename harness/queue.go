@@ -102,9 +102,9 @@ const (
 )
 
 // Steer queues a message for the active run: it is delivered before the next
-// request, after the tools of the current answer. While idle it waits for the
-// next prompt and joins its first turn; with Options.Embedded it is refused
-// then.
+// request, after the tools of the current answer. While idle, and during Compact
+// and NavigateTree, it waits for the next prompt and joins its first turn; with
+// Options.Embedded it is refused then.
 func (h *Harness) Steer(text string, images ...*llm.Image) error {
 	_, err := h.queueInput("steer", Input{Text: text, Images: images, Behavior: AsSteering})
 	return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/session"
 )
 
 // Retry says how failed requests are repeated.
@@ -50,7 +51,7 @@ func (h *Harness) retry(r *run) (bool, error) {
 		DelayMs:      delay.Milliseconds(),
 		ErrorMessage: r.last.ErrorMessage,
 	})
-	if err = first(err, h.hide(r)); err != nil {
+	if err = first(err, h.edit(r, &session.ContextEditEntry{TargetID: r.lastID})); err != nil {
 		return false, err
 	}
 	t := time.NewTimer(delay)

@@ -31,12 +31,17 @@ type run struct {
 	turns     int                             // of the run of the loop, so far
 	resultIDs []string                        // entries of the results of the turn
 
+	compacted   bool // after the last run of the loop
 	uncompacted bool // a compaction between turns failed; another is not tried
 
 	last    *llm.Assistant // the last answer
 	lastID  string         // its entry
 	attempt int            // retries so far
 	broken  error          // results could not be written: the run ends with its turn
+
+	returned bool            // drive did, and no listener ended the goroutine
+	mayGoOn  bool            // with what was said while it came to rest
+	late     []agent.Message // that
 
 	// What was looked up before the run began, for its first request: a lookup
 	// may run a command that asks the person something.
@@ -57,6 +62,8 @@ type run struct {
 	own       int             // of them, at the end, those of the caller; the others are of NextTurn
 	stopWait  func()          // ends a wait for a retry, nil when there is none
 	gaveUp    bool            // the wait was ended by AbortRetry
+
+	stopSummary func() // ends a compaction or the summary of a branch, nil while there is none
 }
 
 // structural reports whether r is no run but an operation on the session.
@@ -80,22 +87,21 @@ func (h *Harness) drive(r *run, prompts []agent.Message) error {
 			prompts = nil
 			continue
 		}
-		again, compacted, err := h.fit(r, false)
-		if err != nil {
+		if again, r.compacted, err = h.fit(r, false); err != nil {
 			return wrap(r.op, err)
 		}
 		if again {
 			prompts = nil
 			continue
 		}
-		if prompts = h.leftOver(r, compacted); len(prompts) == 0 {
+		if prompts = h.takeLeftOver(r); len(prompts) == 0 {
 			more, err := h.beforeSettle(r)
 			if err != nil {
 				return wrap(r.op, err)
 			}
 			if !more {
 				// The hooks took their time, and somebody may have spoken meanwhile.
-				if prompts = h.leftOver(r, compacted); len(prompts) == 0 {
+				if prompts = h.takeLeftOver(r); len(prompts) == 0 {
 					return nil
 				}
 			}
@@ -103,24 +109,19 @@ func (h *Harness) drive(r *run, prompts []agent.Message) error {
 	}
 }
 
-// leftOver takes what is queued after a run of the loop, unless that was aborted
-// or failed.
-func (h *Harness) leftOver(r *run, compacted bool) []agent.Message {
-	if r.ctx.Err() != nil || !compacted && r.last != nil && r.last.StopReason == llm.StopError {
-		return nil
-	}
+func (h *Harness) takeLeftOver(r *run) []agent.Message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.takeQueued(r)
+	return h.leftOver(r)
 }
 
-// hide takes the last answer out of the context and announces the edit.
-func (h *Harness) hide(r *run) error {
-	e, err := h.omit(r.op, r.lastID)
-	if err != nil {
-		return err
+// leftOver takes what is queued after a run of the loop, unless that was aborted
+// or failed; h.mu is held.
+func (h *Harness) leftOver(r *run) []agent.Message {
+	if r.ctx.Err() != nil || !r.compacted && r.last != nil && r.last.StopReason == llm.StopError {
+		return nil
 	}
-	return h.emit(r.ctx, &Event{Event: agent.Event{Type: EntryAppended}, Entry: e})
+	return h.takeQueued(r)
 }
 
 // loop is one run of the agent's loop. A failure that is not the model's

@@ -66,8 +66,13 @@ func (h *Harness) navigate(r *run, id string, o TreeOptions) (Navigated, error) 
 	if shared != nil {
 		move.CommonAncestor = shared.ID
 	}
-	d, err := h.beforeTree(r.ctx, move)
+	ctx, done := h.abortable(r)
+	defer done()
+	d, err := h.beforeTree(ctx, move)
 	switch {
+	case ctx.Err() != nil:
+		stay.Aborted = true
+		return stay, nil
 	case err != nil:
 		return Navigated{Leaf: old}, err
 	case d.Cancel:
@@ -88,10 +93,10 @@ func (h *Harness) navigate(r *run, id string, o TreeOptions) (Navigated, error) 
 	case d.Summary != nil:
 		summary = d.Summary
 	case len(left) > 0:
-		summary, err = h.sumUpBranch(r, left, o)
+		summary, err = h.sumUpBranch(ctx, r, left, o)
 	}
 	switch {
-	case r.ctx.Err() != nil:
+	case ctx.Err() != nil:
 		stay.Aborted = true
 		return stay, nil
 	case err != nil:
@@ -124,7 +129,7 @@ func (h *Harness) navigate(r *run, id string, o TreeOptions) (Navigated, error) 
 }
 
 // sumUpBranch has the model sum up what is left behind.
-func (h *Harness) sumUpBranch(r *run, left []*session.Entry, o TreeOptions) (*session.BranchSummaryEntry, error) {
+func (h *Harness) sumUpBranch(ctx context.Context, r *run, left []*session.Entry, o TreeOptions) (*session.BranchSummaryEntry, error) {
 	reserve := int64(compact.DefaultReserveTokens)
 	if h.opts.BranchReserveTokens != nil {
 		reserve = *h.opts.BranchReserveTokens
@@ -132,7 +137,7 @@ func (h *Harness) sumUpBranch(r *run, left []*session.Entry, o TreeOptions) (*se
 	window := int64(h.nextModel(r).ContextWindow)
 	p := compact.PrepareBranch(left, compact.BranchBudget(window, reserve))
 	var entry session.BranchSummaryEntry
-	err := h.withSummaries(r, "branchSummary", "", func(ctx context.Context, c compact.Options) error {
+	err := h.withSummaries(ctx, r, "branchSummary", "", func(ctx context.Context, c compact.Options) error {
 		c.Instructions, c.Replace = o.Instructions, o.ReplaceInstructions
 		result, err := compact.RunBranch(ctx, p, c)
 		if err == nil {

@@ -14,6 +14,9 @@ type scenarioServer struct {
 	*httptest.Server
 	left chan struct{} // gets one for each client that leaves a reply that hangs
 
+	// next, when set, chooses the replies; requests are then not kept.
+	next func(req scenarioRequest) scenarioReply
+
 	mu       sync.Mutex
 	replies  []scenarioReply
 	requests []scenarioRequest
@@ -70,12 +73,17 @@ func (s *scenarioServer) wasLeft() bool {
 
 func (s *scenarioServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	s.mu.Lock()
+	req := scenarioRequest{r.Method, r.Host, r.RequestURI, r.Header, body}
 	reply := scenarioReply{status: http.StatusTeapot, pieces: [][]byte{[]byte("no reply is left")}}
-	if n := len(s.requests); n < len(s.replies) {
-		reply = s.replies[n]
+	s.mu.Lock()
+	if s.next != nil {
+		reply = s.next(req)
+	} else {
+		if n := len(s.requests); n < len(s.replies) {
+			reply = s.replies[n]
+		}
+		s.requests = append(s.requests, req)
 	}
-	s.requests = append(s.requests, scenarioRequest{r.Method, r.Host, r.RequestURI, r.Header, body})
 	s.mu.Unlock()
 	gone := func() {
 		<-r.Context().Done()
