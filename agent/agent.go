@@ -356,7 +356,7 @@ func (a *Agent) run(ctx context.Context, op string, choose func() ([]Message, bo
 	cfg.Steering = func() []Message { return a.drain(&a.steering) }
 	cfg.FollowUp = func() []Message { return a.drain(&a.followUp) }
 	report := reporter{agent: a}
-	if _, err := start(ctx, cfg, c, prompts, report.tell, primed); err != nil {
+	if _, err := start(ctx, cfg, c, nil, prompts, report.tell, primed); err != nil {
 		return report.fail(ctx, op, cfg, err)
 	}
 	return nil

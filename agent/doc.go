@@ -49,6 +49,9 @@
 // that ignores its context therefore holds up the run, as nothing of a run is
 // left behind after it; a tool that may hang must watch its context.
 //
+// A run that ended otherwise, with its process, can leave calls without results;
+// Finish runs such calls and goes on.
+//
 // The Sink also gets that context. A listener that stores what it is given
 // should use context.WithoutCancel for it, or the end of an aborted run is lost.
 //

@@ -17,25 +17,38 @@ import (
 // the sink or the stream function returned. A run that ends in an error tells
 // no agent_end, unless the sink failed at just that.
 func Run(ctx context.Context, cfg Config, c Context, prompts []Message, sink Sink) ([]Message, error) {
-	return start(ctx, cfg, c, prompts, sink, false)
+	return start(ctx, cfg, c, nil, prompts, sink, false)
 }
 
 // Resume runs on from the transcript as it stands, whose last message must not
 // be an answer.
 func Resume(ctx context.Context, cfg Config, c Context, sink Sink) ([]Message, error) {
-	return start(ctx, cfg, c, nil, sink, false)
+	return start(ctx, cfg, c, nil, nil, sink, false)
+}
+
+// Unfinished are calls that an earlier run left without results.
+type Unfinished struct {
+	Answer *llm.Assistant // which made them; the last answer of the transcript
+	Calls  []*llm.ToolCall
+}
+
+// Finish is Run behind a run that was cut off: the calls that it left are run
+// and get their results first, then the prompts are said, if there are any, and
+// the model is asked.
+func Finish(ctx context.Context, cfg Config, c Context, left Unfinished, prompts []Message, sink Sink) ([]Message, error) {
+	return start(ctx, cfg, c, &left, prompts, sink, false)
 }
 
 // start checks what it is given and runs the loop. primed says that prompts
 // came from the steering queue, which is then not asked at the start.
-func start(ctx context.Context, cfg Config, c Context, prompts []Message, sink Sink, primed bool) (added []Message, err error) {
+func start(ctx context.Context, cfg Config, c Context, left *Unfinished, prompts []Message, sink Sink, primed bool) (added []Message, err error) {
 	switch {
 	case cfg.Model == nil:
 		return nil, &Error{Kind: InvalidConfig, Op: "run", Err: errors.New("no model")}
 	case cfg.Stream == nil:
 		return nil, &Error{Kind: InvalidConfig, Op: "run", Err: errors.New("no stream function")}
 	}
-	if len(prompts) == 0 {
+	if len(prompts) == 0 && left == nil {
 		if len(c.Messages) == 0 {
 			return nil, &Error{Kind: NoMessages, Op: "continue"}
 		}
@@ -69,7 +82,7 @@ func start(ctx context.Context, cfg Config, c Context, prompts []Message, sink S
 			err = &Error{Kind: Panicked, Op: "run", Err: panicError(v)}
 		}
 	}()
-	return nil, r.loop(prompts, primed)
+	return nil, r.loop(left, prompts, primed)
 }
 
 // run is the state of one run. It belongs to the goroutine that called Run;
@@ -95,12 +108,17 @@ type run struct {
 
 // loop is the double loop: the inner one asks while tools or steering want it,
 // the outer one goes on with follow-ups.
-func (r *run) loop(prompts []Message, primed bool) error {
+func (r *run) loop(left *Unfinished, prompts []Message, primed bool) error {
 	if err := r.emit(Event{Type: AgentStart}); err != nil {
 		return err
 	}
 	if err := r.emit(Event{Type: TurnStart}); err != nil {
 		return err
+	}
+	if left != nil {
+		if _, _, err := r.execute(left.Answer, left.Calls); err != nil {
+			return err
+		}
 	}
 	if err := r.say(r.declare(prompts)); err != nil {
 		return err

@@ -320,6 +320,46 @@ func TestHookFailuresEndTheRun(t *testing.T) {
 	}
 }
 
+// TestFinish runs the calls that an earlier run left, before anything is said,
+// and asks the model with all of their results.
+func TestFinish(t *testing.T) {
+	answer := &llm.Assistant{StopReason: llm.StopToolUse, Content: []llm.Block{
+		faux.ToolCall("a", "{}"), faux.ToolCall("b", "{}"), faux.ToolCall("gone", "{}"),
+	}}
+	for i, c := range answer.ToolCalls() {
+		c.ID = fmt.Sprint("call-", i)
+	}
+	before := []agent.Message{llm.UserText("go", 1), answer, &llm.ToolResult{ToolCallID: "call-0", Content: []llm.Block{faux.Text("A")}}}
+	for _, prompts := range [][]agent.Message{nil, prompt("and?")} {
+		model := faux.New(faux.Options{})
+		model.Script(faux.Say("done"))
+		var g grammar
+		added, err := agent.Finish(t.Context(), agent.Config{Model: model.Model(), Stream: model.Stream},
+			agent.Context{Messages: before, Tools: []*agent.Tool{tool("a", says("A again")), tool("b", says("B"))}},
+			agent.Unfinished{Answer: answer, Calls: answer.ToolCalls()[1:]}, prompts,
+			func(_ context.Context, ev agent.Event) error { g.see(ev); return nil })
+		if err != nil || len(g.problems) > 0 {
+			t.Fatal(err, g.problems)
+		}
+		if got, want := results(added), []string{"B", "Tool gone not found"}; !slices.Equal(got, want) {
+			t.Errorf("results %q, want %q", got, want)
+		}
+		var roles []llm.Role
+		for _, m := range model.Requests()[0].Request.Messages {
+			if m.Role() != llm.RoleSystem {
+				roles = append(roles, m.Role())
+			}
+		}
+		want := []llm.Role{llm.RoleUser, llm.RoleAssistant, llm.RoleToolResult, llm.RoleToolResult, llm.RoleToolResult}
+		if prompts != nil {
+			want = append(want, llm.RoleUser)
+		}
+		if !slices.Equal(roles, want) {
+			t.Errorf("the model saw %v, want %v", roles, want)
+		}
+	}
+}
+
 func TestMisuse(t *testing.T) {
 	model := faux.New(faux.Options{})
 	ok := agent.Config{Model: model.Model(), Stream: model.Stream}

@@ -39,8 +39,10 @@ type Tool struct {
 	Prepare func(args jsontext.Value) (jsontext.Value, error)
 
 	OutputSchema jsontext.Value // JSON Schema of StructuredContent; nil for none
-	// ReplaySafe says that running a call twice does no harm, so that a call
-	// whose outcome a crash hid may run again.
+	// ReplaySafe says that running a call twice does no harm, however much later
+	// and whatever happened in between, so that a call whose outcome a crash hid
+	// may run again. Tools that only look are; a tool that writes the same thing
+	// twice is not, as somebody may have gone on from the first.
 	ReplaySafe bool
 
 	Snippet    string   // one line for the system prompt's list of tools; "" leaves the tool out

@@ -3,12 +3,15 @@ package harness_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
+	"github.com/pinch-agent/pinch/session/jsonl"
 	"github.com/pinch-agent/pinch/session/memory"
 )
 
@@ -125,5 +128,60 @@ func BenchmarkTurn(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
+	}
+}
+
+// counted counts what goes into a journal.
+type counted struct {
+	*jsonl.Store
+	bytes int64
+}
+
+func (c *counted) AppendJournal(lines []byte, fresh bool) error {
+	c.bytes += int64(len(lines))
+	return c.Store.AppendJournal(lines, fresh)
+}
+
+// BenchmarkDurableTurn is a turn with one tool call in a session file, with the
+// journal of the run and without it.
+func BenchmarkDurableTurn(b *testing.B) {
+	for _, size := range []int{100, 50_000} {
+		for _, journal := range []bool{false, true} {
+			b.Run(fmt.Sprintf("result=%d/journal=%v", size, journal), func(b *testing.B) {
+				store := &counted{Store: jsonl.NewStore(filepath.Join(b.TempDir(), "s.jsonl"), jsonl.Options{})}
+				var st session.Store = store
+				if !journal {
+					st = struct{ session.Store }{store}
+				}
+				s, err := session.Open(st, session.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				text := strings.Repeat("a line of output\n", size/17)
+				left := 0
+				h, err := harness.New(harness.Options{
+					Model: &llm.Model{ID: "m", Provider: "p"}, Session: s,
+					Tools: []*agent.Tool{toolOf("ping", func(context.Context) (string, error) { return text, nil })},
+					Stream: func(context.Context, *llm.Model, *llm.Request) (*llm.Stream, error) {
+						m := &llm.Assistant{Content: []llm.Block{&llm.Text{Text: "x"}}, Model: "m", Provider: "p"}
+						if left--; left > 0 {
+							m.Content = append(m.Content, &llm.ToolCall{ID: fmt.Sprint("c", left), Name: "ping", Arguments: []byte("{}")})
+						}
+						return llm.NewStream(&deltas{m: m}), nil
+					},
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer h.Close()
+				b.ReportAllocs()
+				b.ResetTimer()
+				left = b.N + 1
+				if _, err := h.Prompt(context.Background(), "go"); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(store.bytes)/float64(b.N), "journal-B/op")
+			})
+		}
 	}
 }

@@ -112,6 +112,59 @@
 // nothing comes between a call and its result, and AppendMessage of a shell
 // command of the user at the end of the run.
 //
+// # Durable runs
+//
+// The results of calls that run side by side are appended when all of them have
+// ended, so a crash would lose those that had ended before, and with them what
+// was done. While calls run, the harness therefore keeps a journal where the store
+// of the session has one: jsonl.Store does, beside the session file; a store of
+// your own does by being a session.Journal; memory has nothing to outlast. A line
+// is written before an answer with calls is saved, one before each call begins
+// and one with its result before anybody is told of it. The journal is taken
+// away when the run settles; one without calls has none. The session itself
+// never shows that there is a journal.
+//
+// New takes up what a run left that was cut off, and Recovered tells what that
+// was:
+//
+//	a call                            New                    Continue        Prompt
+//	with a result in the session      leaves it alone
+//	that had ended                    appends its result
+//	that had begun                    appends that its outcome is unknown
+//	that had not begun                appends that it did nothing
+//	likewise, of a ReplaySafe tool    waits                  runs it         appends that
+//
+// Results are appended in the order of their calls, and what New appends comes
+// before anything else is recorded. Whatever else changes the conversation,
+// AppendMessage, Compact or NavigateTree, does to waiting calls as Prompt does.
+// Calls that are run again pass the hooks again; hooks and listeners have seen a
+// result that is only appended if they saw it before the crash, and message_end
+// hooks are not asked about it.
+//
+//	h, err := harness.New(o)
+//	…
+//	if h.Recovered().CutOff {
+//		answer, err = h.Continue(ctx)
+//	}
+//
+// What decides is the branch that the session ends in. When it ends elsewhere,
+// when it went on behind the answer, as another program can have it do, or when
+// the answer never got into the session, results in the journal have no place any
+// more: they are kept in a custom entry, which no model sees, and Recovery.Dropped
+// counts them. A call never gets a second result, whoever appended the first. A
+// torn last line of a journal tells of nothing that has happened; after a bad line
+// elsewhere, calls without a line count as begun. A journal that cannot be read, or is too large, stays where it
+// is: the conversation goes on, and its next call ends the run.
+//
+// A call does not begin unless the journal says so: after a crash it would be
+// told to have done nothing, and the model would make it again. When the disk is
+// full, the calls that are left are refused with that reason, their results are
+// kept and the run ends with its turn, with an error of kind session. A result
+// that cannot be noted stops nothing, as the session gets it soon.
+//
+// A crash of the program loses nothing of this, kill -9 included. One of the
+// machine may, unless the store makes each write durable (jsonl.Options.Sync).
+//
 // # Compaction
 //
 // When the context leaves too little room for an answer, its beginning is summed

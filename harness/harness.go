@@ -128,9 +128,13 @@ type Harness struct {
 	recovered bool
 	futile    futile // likewise
 
+	recovery Recovery // what New found
+
 	// saving is held by who writes to the session. It comes before mu and is
 	// never held while listeners run.
-	saving sync.Mutex
+	saving  sync.Mutex
+	cutOff  *cutOff // calls that Continue is to run again, nil for none; under saving
+	noteBuf []byte  // of the last line for the journal; likewise
 
 	mu         sync.Mutex
 	free       sync.Cond // the delivery is free
@@ -166,7 +170,8 @@ type Harness struct {
 }
 
 // New makes a Harness. A new session first records the model and the thinking
-// level; a resumed one where they are others, or where it has none. After an
+// level; a resumed one where they are others, or where it has none. Where a run
+// of it was cut off, it is brought up to date first: see Recovered. After an
 // error the session in o is still the caller's to close.
 func New(o Options) (*Harness, error) {
 	const op = "new harness"
@@ -223,6 +228,11 @@ func New(o Options) (*Harness, error) {
 				return nil, &Error{KindSession, op, err}
 			}
 		}
+	}
+	if err := h.takeUp(); err != nil {
+		return nil, &Error{KindSession, op, err}
+	}
+	if o.Embedded {
 		return h, nil
 	}
 	if err := h.recordStart(); err != nil {

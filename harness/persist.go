@@ -64,7 +64,13 @@ func (h *Harness) commitNow(op string, data session.Data, done func()) error {
 	} else {
 		// No run begins without h.saving. Others need not wait for the disk.
 		h.mu.Unlock()
-		err := h.flush(&h.turnWrites, &h.runWrites)
+		var err error
+		if _, says := data.(*session.MessageEntry); says {
+			err = h.giveUp()
+		}
+		if err == nil {
+			err = h.flush(&h.turnWrites, &h.runWrites)
+		}
 		if err == nil {
 			_, err = h.sess.Append(data)
 		}

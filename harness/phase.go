@@ -88,7 +88,9 @@ func (h *Harness) structural(ctx context.Context, op string, p Phase, do func(ct
 		close(r.done)
 	}()
 	h.saving.Lock()
-	err = h.flush(&h.turnWrites, &h.runWrites)
+	if err = h.giveUp(); err == nil {
+		err = h.flush(&h.turnWrites, &h.runWrites)
+	}
 	h.saving.Unlock()
 	if err != nil {
 		return &Error{KindSession, op, err}

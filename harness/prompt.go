@@ -67,7 +67,7 @@ func (h *Harness) PromptMessages(ctx context.Context, messages ...agent.Message)
 	if err := checkMessages(op, messages); err != nil {
 		return nil, err
 	}
-	return h.start(ctx, op, func(r *run) ([]agent.Message, error) {
+	return h.start(ctx, op, false, func(r *run) ([]agent.Message, error) {
 		h.mu.Lock()
 		waited := len(h.nextTurn) > 0
 		r.unsaid, r.own = slices.Concat(h.nextTurn, messages), len(messages)
@@ -89,12 +89,13 @@ func (h *Harness) PromptMessages(ctx context.Context, messages ...agent.Message)
 	})
 }
 
-// Continue asks the model to go on from the conversation as it is. When the
-// last message is an answer, the messages that wait in the queues are the
-// prompt; without any that is an *Error of kind invalid_state.
+// Continue asks the model to go on from the conversation as it is, after calls
+// that a crash cut off have run again where that is safe. When the last message
+// is an answer, and none of its calls is to run, the messages that wait in the
+// queues are the prompt; without any that is an *Error of kind invalid_state.
 func (h *Harness) Continue(ctx context.Context) (*llm.Assistant, error) {
 	const op = "continue"
-	return h.start(ctx, op, func(r *run) ([]agent.Message, error) {
+	return h.start(ctx, op, true, func(r *run) ([]agent.Message, error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		patch := r.snap.patches()
@@ -102,7 +103,7 @@ func (h *Harness) Continue(ctx context.Context) (*llm.Assistant, error) {
 		if last == nil {
 			return nil, &Error{KindInvalidState, op, errors.New("the conversation is empty: give a prompt first")}
 		}
-		if last.Role() != llm.RoleAssistant {
+		if last.Role() != llm.RoleAssistant || r.cutOff != nil {
 			return patch, nil
 		}
 		if queued := h.takeQueued(r); len(queued) > 0 {
@@ -122,9 +123,10 @@ func lastMessage(messages []agent.Message) agent.Message {
 	return nil
 }
 
-// start makes the harness busy, runs, and settles. begin chooses the prompts,
-// the change of the system prompt first.
-func (h *Harness) start(ctx context.Context, op string, begin func(r *run) ([]agent.Message, error)) (answer *llm.Assistant, err error) {
+// start makes the harness busy, runs, and settles. again says that calls which
+// wait for it are run again. begin chooses the prompts, the change of the system
+// prompt first.
+func (h *Harness) start(ctx context.Context, op string, again bool, begin func(r *run) ([]agent.Message, error)) (answer *llm.Assistant, err error) {
 	runCtx, cancel := context.WithCancel(h.inside(ctx))
 	defer cancel()
 	r := &run{op: op, ctx: runCtx, cancel: cancel, done: make(chan struct{}), phase: PhaseTurn}
@@ -137,7 +139,7 @@ func (h *Harness) start(ctx context.Context, op string, begin func(r *run) ([]ag
 	defer func() { answer, err = h.settle(ctx, r, accepted, err) }()
 	var prompts []agent.Message
 	err = guarded(op, func() (err error) {
-		prompts, err = h.prepare(r, begin)
+		prompts, err = h.prepare(r, again, begin)
 		return err
 	})
 	if err != nil {
@@ -179,9 +181,16 @@ func (h *Harness) claim(ctx context.Context, r *run) error {
 }
 
 // prepare does what can refuse a run, and takes the prompts when nothing does.
-func (h *Harness) prepare(r *run, begin func(r *run) ([]agent.Message, error)) (prompts []agent.Message, err error) {
+func (h *Harness) prepare(r *run, again bool, begin func(r *run) ([]agent.Message, error)) (prompts []agent.Message, err error) {
 	h.saving.Lock()
-	err = h.flush(&h.turnWrites, &h.runWrites)
+	if again {
+		r.cutOff = h.takeCutOff()
+	} else {
+		err = h.giveUp()
+	}
+	if err == nil {
+		err = h.flush(&h.turnWrites, &h.runWrites)
+	}
 	h.saving.Unlock()
 	if err != nil {
 		return nil, &Error{KindSession, r.op, err}
@@ -196,8 +205,10 @@ func (h *Harness) prepare(r *run, begin func(r *run) ([]agent.Message, error)) (
 			}
 		}
 	}
-	if _, _, err := h.fit(r, true); err != nil {
-		return nil, wrap(r.op, err)
+	if r.cutOff == nil { // nothing comes between a call and its result
+		if _, _, err := h.fit(r, true); err != nil {
+			return nil, wrap(r.op, err)
+		}
 	}
 	if r.snap, err = h.capture(r.ctx, nil); err != nil {
 		return nil, wrap(r.op, fmt.Errorf("the system prompt could not be made: %w", err))
@@ -251,6 +262,10 @@ func (h *Harness) rest(r *run) error {
 	h.saving.Lock() // from here on a write is either in the lists or waits until h.run is nil
 	defer h.saving.Unlock()
 	err := h.flush(&h.turnWrites, &h.runWrites)
+	if h.cutOff == nil {
+		h.cutOff = r.cutOff
+	}
+	h.endJournal()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r.late = nil; err == nil && r.mayGoOn {

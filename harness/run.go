@@ -38,6 +38,10 @@ type run struct {
 	lastID  string         // its entry
 	attempt int            // retries so far
 	broken  error          // results could not be written: the run ends with its turn
+	unnoted error          // a call could not be noted in the journal: likewise
+
+	cutOff *cutOff  // calls to run again, until the loop has them
+	calls  underWay // of the run of the loop
 
 	returned bool            // drive did, and no listener ended the goroutine
 	mayGoOn  bool            // with what was said while it came to rest
@@ -158,21 +162,30 @@ func (h *Harness) loop(r *run, prompts []agent.Message) error {
 		PrepareRequest: func(ctx context.Context, c agent.Context, m *llm.Model, level llm.ThinkingLevel) (agent.NextTurn, error) {
 			return h.prepareRequest(ctx, r, c, m, level)
 		},
-		FinishTurn:     func(ctx context.Context, t agent.Turn) (agent.Decision, error) { return h.turnEnd(ctx, r, t) },
-		BeforeToolCall: h.toolCall,
-		AfterToolCall:  h.toolResult,
-		Now:            h.now,
+		FinishTurn: func(ctx context.Context, t agent.Turn) (agent.Decision, error) { return h.turnEnd(ctx, r, t) },
+		BeforeToolCall: func(ctx context.Context, info agent.CallInfo) (*agent.Block, error) {
+			if block, err := h.toolCall(ctx, info); block != nil || err != nil {
+				return block, err
+			}
+			return nil, h.noteCall(r, info)
+		},
+		AfterToolCall: h.toolResult,
+		Now:           h.now,
 	}
 	from := agent.Context{Messages: messages, Tools: r.snap.tools}
-	r.begun, r.ended, r.inTurn, r.open, r.broken = false, false, false, nil, nil
+	r.begun, r.ended, r.inTurn, r.open, r.broken, r.unnoted = false, false, false, nil, nil, nil
 	r.answering, r.unrouted = nil, nil
-	r.stale, r.replaced, r.turns, r.resultIDs = false, nil, 0, nil
+	r.stale, r.replaced, r.turns, r.resultIDs, r.calls = false, nil, 0, nil, nil
 	h.mu.Lock()
 	r.over = false
 	h.mu.Unlock()
 	sink := func(ctx context.Context, ev agent.Event) error { return h.sink(ctx, r, ev) }
 	var err error
-	if len(prompts) > 0 {
+	if c := r.cutOff; c != nil {
+		left := agent.Unfinished{Answer: c.answer.Message().(*llm.Assistant), Calls: c.again}
+		r.cutOff, r.last, r.lastID = nil, left.Answer, c.answer.ID
+		_, err = agent.Finish(r.ctx, cfg, from, left, prompts, sink)
+	} else if len(prompts) > 0 {
 		_, err = agent.Run(r.ctx, cfg, from, prompts, sink)
 	} else {
 		_, err = agent.Resume(r.ctx, cfg, from, sink)
@@ -201,13 +214,15 @@ func (h *Harness) sink(ctx context.Context, r *run, ev agent.Event) error {
 		if r.broken != nil {
 			return r.broken
 		}
+	case agent.ToolExecutionEnd:
+		h.noteResult(r, ev)
 	case agent.TurnEnd:
 		r.inTurn = false
 		out.TurnIndex = r.turns
 		r.turns++
 		r.resultIDs = nil
 		err := h.emit(ctx, &out)
-		return first(r.broken, h.endTurn(r), err)
+		return first(r.broken, r.unnoted, h.endTurn(r), err)
 	case agent.AgentEnd:
 		h.mu.Lock()
 		fault := r.fault
@@ -244,6 +259,9 @@ func (h *Harness) finish(ctx context.Context, r *run, m agent.Message) error {
 // record appends a finished message to the session. now is what hooks made of
 // it.
 func (h *Harness) record(ctx context.Context, r *run, m, now agent.Message) error {
+	if m, ok := now.(*llm.Assistant); ok {
+		h.noteAnswer(r, m)
+	}
 	e, err := h.save(now)
 	if err != nil {
 		err = &Error{KindSession, r.op, err}

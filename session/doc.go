@@ -42,5 +42,6 @@
 // says what to do.
 //
 // A log has one writer at a time. The packages jsonl and memory keep logs in
-// files and in memory; other places need a Store.
+// files and in memory; other places need a Store. A Store that is a Journal as
+// well lets a run outlast a crash with all its results: see package harness.
 package session

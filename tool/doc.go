@@ -11,4 +11,9 @@
 //	}
 //
 // What a model reads about a tool stands in the Markdown file of its name.
+//
+// After a crash read may run again, as it only looks. The others may not. A
+// command can do anything. An edit that was made finds its old text no longer,
+// or finds it in what it wrote and makes the change twice. A write that was made
+// would put back what somebody has changed since.
 package tool

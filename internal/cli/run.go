@@ -73,6 +73,13 @@ func (p *program) run(ctx context.Context, a *Args) error {
 		return err
 	}
 	prompts := opening.Prompts(stdin, files, a.Messages)
+	cutOff := r.harness.Recovered()
+	if len(prompts) == 0 && cutOff.CutOff {
+		prompts = []opening.Prompt{{Continue: true}}
+	}
+	if line := recovered(cutOff, len(prompts) > 0 && prompts[0].Continue); line != "" {
+		p.warn("%s", line)
+	}
 	if len(prompts) > 0 {
 		if err := r.checkKey(); err != nil {
 			return err

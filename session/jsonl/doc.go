@@ -19,4 +19,15 @@
 // else wrote in between and reports a Conflict rather than write over it, as it
 // does when the file was moved, deleted, cut or replaced under it. The session
 // stays as it was, can be exported or forked, and goes on once the file is back.
+//
+// While a run executes tools, its journal stands beside the session too,
+// <name>.jsonl.run, so that a crash costs no result: see package harness. It
+// belongs to who has the lock, is made with the first note and taken away when
+// the run is over, and the session file is the same with it and without. Forks
+// of a file and imports take it along, Delete takes it away, listings pass it
+// over; who moves a session file by other means moves it too, or loses the
+// results of the run that was cut off. Old notes go once there is a MiB of them.
+// Its lines are made durable as those of the session are, with Options.Sync
+// alone, and like those none is longer than Options.MaxLine, which is also how
+// large a journal may be.
 package jsonl

@@ -17,7 +17,7 @@ import (
 // beside lists the names of what may lie beside a session file and goes where
 // it goes: the journal of a run that did not end, and the original of a file
 // whose migration left lines out.
-func beside(path string) []string { return []string{path + ".run", path + ".orig"} }
+func beside(path string) []string { return []string{path + journalSuffix, path + ".orig"} }
 
 // own locks a session file against writers before it is taken away or changed
 // as a whole, and gives its real name. What is no file is refused.

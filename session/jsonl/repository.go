@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -143,6 +144,10 @@ func (r *Repository) ForkFrom(path string, o session.Options) (*session.Session,
 		return nil, err
 	}
 	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	if err := copyJournal("fork", path, store.Path(), store.maxLine); err != nil {
+		os.Remove(store.Path())
 		return nil, err
 	}
 	return r.Open(store.Path(), o.CWD)

@@ -42,6 +42,7 @@ type Store struct {
 	created bool  // the folder does not know of the file for sure yet
 	skipped bool  // the file has lines that were too long to load
 	undo    int64 // length to cut the file to before the next append, -1 for none
+	run     journal
 
 	open func(name string, flag int) (file, error)
 
@@ -378,15 +379,8 @@ func (s *Store) put(at int64, lines []byte) error {
 	return err
 }
 
-// cut shortens the file to a length. Windows does not let a handle do so that
-// may only append.
-func (s *Store) cut(size int64) error {
-	err := s.file.Truncate(size)
-	if err != nil && runtime.GOOS == "windows" {
-		err = os.Truncate(s.real, size)
-	}
-	return err
-}
+// cut shortens the file to a length.
+func (s *Store) cut(size int64) error { return cutFile(s.file, s.real, size) }
 
 // Replace implements session.Store: a temporary file in the same folder, a
 // sync, a rename. A file with lines that were too long to load is kept beside
@@ -508,9 +502,10 @@ func (s *Store) flush() error {
 	return nil
 }
 
-// Close implements session.Store.
+// Close implements session.Store. A journal stays: its run did not end.
 func (s *Store) Close() error {
 	var err error
+	s.closeJournal()
 	if s.file != nil {
 		if s.undo >= 0 {
 			s.cut(s.undo)

@@ -31,11 +31,16 @@ func (r *Repository) Import(path, cwd string) (*session.Session, error) {
 	}
 	drop := func() {}
 	if !sameDir(dir, filepath.Dir(path)) {
+		from := path
 		path, err = place(freeName(dir, filepath.Base(path)), 0o600, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
 		if err != nil {
-			return nil, fail(op, path, err)
+			return nil, fail(op, from, err)
 		}
-		drop = func() { os.Remove(path) }
+		drop = func() { os.Remove(path); os.Remove(path + journalSuffix) }
+		if err := copyJournal(op, from, path, NewStore(from, r.Options).maxLine); err != nil {
+			drop()
+			return nil, err
+		}
 	}
 	s, err := r.Open(path, cwd)
 	if err != nil {

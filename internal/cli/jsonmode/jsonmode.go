@@ -39,7 +39,7 @@ func Run(ctx context.Context, h *harness.Harness, prompts []opening.Prompt, out 
 		if err != nil || ctx.Err() != nil {
 			break
 		}
-		_, err = h.Prompt(ctx, p.Text, p.Images...)
+		_, err = p.Say(ctx, h)
 		if e, ok := errors.AsType[*harness.Error](err); ok && e.Kind == harness.KindUnknown && w.Err() == nil {
 			err = nil // the failure of the loop is in the records
 		}

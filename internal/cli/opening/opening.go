@@ -13,6 +13,7 @@ import (
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/env"
+	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 )
@@ -21,6 +22,16 @@ import (
 type Prompt struct {
 	Text   string
 	Images []*llm.Image
+	// Continue says nothing: the model is to go on from the conversation as it is.
+	Continue bool
+}
+
+// Say says the prompt and returns the answer, as harness.Prompt does.
+func (p Prompt) Say(ctx context.Context, h *harness.Harness) (*llm.Assistant, error) {
+	if p.Continue {
+		return h.Continue(ctx)
+	}
+	return h.Prompt(ctx, p.Text, p.Images...)
 }
 
 // Attachment is what an @file adds to the first prompt.

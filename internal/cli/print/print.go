@@ -25,7 +25,7 @@ func Run(ctx context.Context, h *harness.Harness, prompts []opening.Prompt, out,
 	var last *llm.Assistant
 	var failed error
 	for _, p := range prompts {
-		last, failed = h.Prompt(ctx, p.Text, p.Images...)
+		last, failed = p.Say(ctx, h)
 		if ctx.Err() != nil {
 			break
 		}
