@@ -67,8 +67,11 @@ func start(ctx context.Context, cfg Config, c Context, left *Unfinished, prompts
 	r := &run{
 		ctx: ctx, cancel: cancel, cfg: cfg, sink: sink,
 		model: cfg.Model, level: cfg.ThinkingLevel,
-		messages: slices.Clip(c.Messages), tools: c.Tools,
+		messages: c.Messages, tools: c.Tools,
 		validators: cfg.validators,
+	}
+	if !c.Room {
+		r.messages = slices.Clip(r.messages)
 	}
 	if r.level == "" {
 		r.level = llm.LevelOff

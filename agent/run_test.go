@@ -599,3 +599,20 @@ func BenchmarkDelta(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// A run writes into the room of its caller's list only where it may.
+func TestRoomForMessages(t *testing.T) {
+	for _, room := range []bool{false, true} {
+		list := append(make([]agent.Message, 0, 8), llm.UserText("before", 1))
+		cfg := agent.Config{Model: &llm.Model{ID: "m", Provider: "p"}, Stream: func(context.Context, *llm.Model, *llm.Request) (*llm.Stream, error) {
+			return nil, errors.New("no service")
+		}}
+		prompt := llm.UserText("prompt", 2)
+		if _, err := agent.Run(context.Background(), cfg, agent.Context{Messages: list, Room: room}, []agent.Message{prompt}, func(context.Context, agent.Event) error { return nil }); err == nil {
+			t.Fatal("a run without a service came to an end")
+		}
+		if behind := list[:2][1]; (behind == agent.Message(prompt)) != room {
+			t.Errorf("room %v: behind the list stands %v", room, behind)
+		}
+	}
+}

@@ -137,6 +137,9 @@ type StreamFunc func(ctx context.Context, m *llm.Model, req *llm.Request) (*llm.
 type Context struct {
 	Messages []Message
 	Tools    []*Tool
+	// Room says that the run may put its messages into what Messages has room
+	// for: nobody else writes there. Without it a run copies the list.
+	Room bool
 }
 
 // Turn describes a finished turn to hooks.

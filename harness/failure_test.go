@@ -292,3 +292,48 @@ func TestFileSurvives(t *testing.T) {
 		t.Error(err, said(again.Context().Messages))
 	}
 }
+
+// A conversation of which a part cannot be read is not sent without it.
+func TestUnreadableSession(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	s, err := jsonl.Open(path, jsonl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"one", "two", "three"} {
+		if _, err := s.AppendMessage(llm.UserText(text, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = jsonl.Open(path, jsonl.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err == nil {
+		err = os.Truncate(path, info.Size()/2)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := 0
+	h, err := harness.New(harness.Options{
+		Model: &llm.Model{ID: "m", Provider: "p"}, Session: s, Embedded: true,
+		Stream: func(context.Context, *llm.Model, *llm.Request) (*llm.Stream, error) {
+			requests++
+			return llm.NewStream(&deltas{m: &llm.Assistant{Model: "m", Provider: "p"}}), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Prompt(context.Background(), "go")
+	if !errors.Is(err, &session.Error{Kind: session.Conflict}) || requests > 0 {
+		t.Errorf("%d requests, %v", requests, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -122,7 +122,7 @@ type Harness struct {
 	meter    compact.Meter // likewise
 	recorded recorded      // of the run
 	head     head          // of the run
-	beside   beside        // of the run
+	spoken   spoken        // of the run
 	// recovered says that an answer was repeated after an overflow. It belongs to
 	// the run.
 	recovered bool

@@ -61,7 +61,7 @@ func (h *Harness) refresh(r *run, has []agent.Message) []agent.Message {
 	}
 	r.stale = false
 	h.wire.rebase(r.snap.head, revision, len(messages))
-	return messages
+	return slices.Clip(messages)
 }
 
 func (h *Harness) prepareNextTurn(ctx context.Context, r *run, t agent.Turn) (agent.NextTurn, error) {

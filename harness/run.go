@@ -141,6 +141,9 @@ func (h *Harness) loop(r *run, prompts []agent.Message) error {
 	}
 	r.fresh = false
 	messages, revision := h.conversation(r.snap)
+	if err := h.sess.Err(); err != nil {
+		return &Error{KindSession, r.op, err} // the conversation would miss what could not be read
+	}
 	h.wire.rebase(r.snap.head, revision, len(messages))
 	cfg := agent.Config{
 		Model:         r.snap.model,
@@ -172,7 +175,7 @@ func (h *Harness) loop(r *run, prompts []agent.Message) error {
 		AfterToolCall: h.toolResult,
 		Now:           h.now,
 	}
-	from := agent.Context{Messages: messages, Tools: r.snap.tools}
+	from := agent.Context{Messages: messages, Tools: r.snap.tools, Room: true}
 	r.begun, r.ended, r.inTurn, r.open, r.broken, r.unnoted = false, false, false, nil, nil, nil
 	r.answering, r.unrouted = nil, nil
 	r.stale, r.replaced, r.turns, r.resultIDs, r.calls = false, nil, 0, nil, nil

@@ -175,38 +175,68 @@ type head struct {
 	tools   []*agent.Tool
 }
 
-// beside is the context with a fixed prompt at its head. It grows with the
-// context. It belongs to the goroutine of the run.
-type beside struct {
-	head     *llm.System
+// spoken is what a run of the loop goes on from: the context, or with a fixed
+// prompt that prompt and the context without others. It grows with the context,
+// and has room into which the loop puts the messages of its run: a copy for each
+// run would grow with the conversation. It belongs to the goroutine of the run.
+type spoken struct {
+	head     *llm.System // nil for a prompt in the context
+	fixed    bool
 	revision uint64
 	n        int // messages of the context that are in it
 	messages []agent.Message
 }
 
-func (b *beside) of(head *llm.System, c session.Context) []agent.Message {
-	if b.messages == nil || b.head != head || b.revision != c.Revision || b.n > len(c.Messages) {
-		*b = beside{head: head, revision: c.Revision, messages: make([]agent.Message, 0, len(c.Messages)+1)}
+// of is the list for a context. The caller may write behind its end; whoever
+// else gets the list must not.
+func (s *spoken) of(head *llm.System, fixed bool, c session.Context) []agent.Message {
+	if s.messages == nil || s.head != head || s.fixed != fixed || s.revision != c.Revision || s.n > len(c.Messages) {
+		*s = spoken{head: head, fixed: fixed, revision: c.Revision, messages: withRoom(nil, len(c.Messages))}
 		if head != nil {
-			b.messages = append(b.messages, head)
+			s.add(head)
 		}
 	}
-	for _, m := range c.Messages[b.n:] {
-		if m.Role() != llm.RoleSystem {
-			b.messages = append(b.messages, m)
+	for _, m := range c.Messages[s.n:] {
+		if !fixed || m.Role() != llm.RoleSystem {
+			s.add(m)
 		}
 	}
-	b.n = len(c.Messages)
-	return slices.Clip(b.messages)
+	s.n = len(c.Messages)
+	return s.messages
 }
 
-// conversation is what the loop goes on from under s.
+// add adds a message, which the loop may have put behind the end already. Where
+// it put another one the list is copied: the loop still has that.
+func (s *spoken) add(m agent.Message) {
+	n := len(s.messages)
+	if n == cap(s.messages) {
+		s.messages = withRoom(s.messages, n)
+	}
+	switch at := s.messages[:n+1][n]; at {
+	case m:
+		s.messages = s.messages[:n+1]
+		return
+	case nil:
+	default:
+		s.messages = withRoom(s.messages, n)
+	}
+	s.messages = append(s.messages, m)
+}
+
+// withRoom is a copy of a list with room for n messages and some turns more.
+func withRoom(list []agent.Message, n int) []agent.Message {
+	return append(make([]agent.Message, 0, n+n/4+64), list...)
+}
+
+// conversation is what the loop goes on from under s. There is room behind it
+// for what the loop adds.
 func (h *Harness) conversation(s *snapshot) (messages []agent.Message, revision uint64) {
 	c := h.sess.Context()
-	if !h.fixed() {
-		return c.Messages, c.Revision
+	var head *llm.System
+	if h.fixed() {
+		head = s.head
 	}
-	return h.beside.of(s.head, c), c.Revision
+	return h.spoken.of(head, h.fixed(), c), c.Revision
 }
 
 // copyOptions is o with maps of its own.

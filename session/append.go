@@ -42,7 +42,7 @@ func (s *Session) SetLabel(target, label string) (*Entry, error) {
 func (s *Session) Branch(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.find(id)
+	e := s.findSure(id)
 	if e == nil && id != "" {
 		return &Error{Kind: NotFound, Op: "branch", Path: id}
 	}
@@ -59,7 +59,7 @@ func (s *Session) ResetLeaf() { s.Branch("") }
 func (s *Session) BranchWithSummary(id string, summary BranchSummaryEntry) (*Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to := s.find(id)
+	to := s.findSure(id)
 	if to == nil && id != "" {
 		return nil, &Error{Kind: NotFound, Op: "branch", Path: id}
 	}
@@ -83,6 +83,9 @@ func (s *Session) append(data Data) (*Entry, error) {
 	if s.opts.ReadOnly {
 		return nil, &Error{Kind: ReadOnly, Op: "append", Path: s.store.Path(), Advice: "the session was opened for reading"}
 	}
+	if err := s.log.failed(); err != nil {
+		return nil, err
+	}
 	now := s.opts.now()
 	id, err := entryID(s.opts.random(), func(id string) bool { return s.find(id) != nil })
 	if err != nil {
@@ -91,12 +94,12 @@ func (s *Session) append(data Data) (*Entry, error) {
 	if data, err = s.prepare(data, id, now.UnixMilli()); err != nil {
 		return nil, err
 	}
-	e := &Entry{ID: id, Type: data.EntryType(), role: roleOf(data), timestamp: timestamp(now)}
+	e := &Entry{ID: id, Type: data.EntryType(), role: roleOf(data)}
 	if s.leaf != nil {
 		e.ParentID = s.leaf.ID
 	}
-	buf := append(line(e, data), '\n')
-	e.raw = buf[: len(buf)-1 : len(buf)-1]
+	buf := append(line(e, data, timestamp(now)), '\n')
+	e.hold(buf[: len(buf)-1 : len(buf)-1])
 	e.decoded.Store(decodedOf(data, now.UnixMilli()))
 	if err := s.write(e, buf); err != nil {
 		return nil, err
@@ -123,11 +126,11 @@ func (s *Session) write(e *Entry, buf []byte) error {
 func (s *Session) flush(more []byte) error {
 	n := len(s.header.Raw) + 1 + len(more)
 	for _, e := range s.order {
-		n += len(e.raw) + 1
+		n += int(e.size) + 1
 	}
 	buf := append(append(make([]byte, 0, n), s.header.Raw...), '\n')
 	for _, e := range s.order {
-		buf = append(append(buf, e.raw...), '\n')
+		buf = append(append(buf, e.Raw()...), '\n')
 	}
 	return s.put(append(buf, more...))
 }
@@ -171,7 +174,7 @@ func (s *Session) prepare(data Data, id string, millis int64) (Data, error) {
 		}
 		return &c, nil
 	case *LabelEntry:
-		if s.find(d.TargetID) == nil {
+		if s.findSure(d.TargetID) == nil {
 			return nil, &Error{Kind: NotFound, Op: "label", Path: d.TargetID}
 		}
 	case *InfoEntry:
@@ -187,7 +190,7 @@ func (s *Session) prepare(data Data, id string, millis int64) (Data, error) {
 }
 
 func (s *Session) prepareEdit(d *ContextEditEntry) (Data, error) {
-	target := s.find(d.TargetID)
+	target := s.findSure(d.TargetID)
 	if target == nil {
 		return nil, &Error{Kind: NotFound, Op: "edit context", Path: d.TargetID}
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/pinch-agent/pinch/agent"
-	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -62,12 +61,30 @@ func (s *Session) Context() Context {
 func (s *Session) context() Context {
 	if !s.view.valid || s.view.leaf != s.leaf {
 		revision := s.view.Revision + 1
-		s.view = view{valid: true, leaf: s.leaf, Context: ContextOf(s.path(s.leaf))}
+		s.view = view{valid: true, leaf: s.leaf, Context: s.project()}
 		s.view.Revision = revision
 	}
 	c := s.view.Context
 	c.Messages = slices.Clip(c.Messages)
 	return c
+}
+
+// project is the context at the leaf, of entries that were read.
+func (s *Session) project() Context {
+	for {
+		s.settleDoubt()
+		path := s.path(s.leaf)
+		k := LatestCompaction(path)
+		if k >= 0 && !s.exact && firstKept(path, k) == k && path[k].Data().(*CompactionEntry).FirstKept != path[k].ID {
+			// What it keeps may be missed because of a line that was not read.
+			s.readWhole()
+			path = s.path(s.leaf)
+		}
+		c := ContextOf(path)
+		if !s.log.doubt.Load() || s.log.failed() != nil {
+			return c
+		}
+	}
 }
 
 // extend brings the view from the old leaf to the entry just added below it,
@@ -107,13 +124,13 @@ func (c *Context) settle(e *Entry) (model, chosen, level bool) {
 // ContextOf is the context at the end of a path from a root.
 func ContextOf(path []*Entry) Context {
 	c := Context{ThinkingLevel: llm.LevelOff}
-	var r jsonwire.Reader
 	selected := Select(path)
+	loadAll(selected)
 	edits := editsIn(selected)
 	// Room for some turns more, as a session that is read goes on.
 	c.Messages = make([]agent.Message, 0, len(selected)+len(selected)/16+64)
 	for i, e := range selected {
-		c.Messages = e.project(c.Messages, i, edits, &r)
+		c.Messages = e.project(c.Messages, i, edits)
 	}
 	// Settings come from the whole path. Read from its end only what decides.
 	var model, chosen, level bool
@@ -121,7 +138,7 @@ func ContextOf(path []*Entry) Context {
 		if model && chosen && level {
 			break
 		}
-		if e.Type == TypeMessage && model {
+		if e.Type == TypeMessage && model || e.Type == TypeModelChange && chosen || e.Type == TypeThinkingLevel && level {
 			continue
 		}
 		var at Context
@@ -141,10 +158,11 @@ func ContextOf(path []*Entry) Context {
 
 // Path lists the entries from the root to the leaf.
 //
-// It costs what was added since the last call, while the leaf goes on from where
-// it was. The list must not be changed; it may be appended to.
+// It reads none of them: one in front of the context that is damaged is found when
+// it is decoded, and ends the path from then on. It costs what was added since the
+// last call, while the leaf goes on from where it was. The list must not be changed; it may be appended to.
 func (s *Session) Path() []*Entry {
-	s.mu.RLock()
+	s.rlock()
 	defer s.mu.RUnlock()
 	return s.trail.to(s)
 }
@@ -188,7 +206,8 @@ const maxAdded = 1000
 // PathTo lists the entries from the root to an entry; an unknown id gives the
 // path to the last entry of the log.
 func (s *Session) PathTo(id string) []*Entry {
-	s.mu.RLock()
+	s.Entry(id) // is read
+	s.rlock()
 	defer s.mu.RUnlock()
 	e := s.find(id)
 	for i := len(s.order) - 1; e == nil && i >= 0; i-- {
@@ -269,13 +288,7 @@ func Select(path []*Entry) []*Entry {
 	if k < 0 {
 		return path
 	}
-	first := k
-	kept := path[k].Data().(*CompactionEntry).FirstKept
-	if kept != "" {
-		if i := slices.IndexFunc(path[:k], func(e *Entry) bool { return e.ID == kept }); i >= 0 {
-			first = i
-		}
-	}
+	first := firstKept(path, k)
 	out := make([]*Entry, 0, 1+len(path)-first)
 	out = append(out, path[k])
 	for _, e := range path[first:k] {
@@ -284,6 +297,18 @@ func Select(path []*Entry) []*Entry {
 		}
 	}
 	return append(out, path[k+1:]...)
+}
+
+// firstKept is the place from which the compaction at k keeps, k when it keeps
+// nothing.
+func firstKept(path []*Entry, k int) int {
+	kept := path[k].Data().(*CompactionEntry).FirstKept
+	for i, e := range slices.Backward(path[:k]) {
+		if e.ID == kept && kept != "" {
+			return i
+		}
+	}
+	return k
 }
 
 // LatestCompaction is the place of the last compaction in entries, -1 for none.
@@ -303,11 +328,11 @@ func Project(path []*Entry) []Projected { return ProjectSelected(Select(path)) }
 // ProjectSelected is Project for entries that are selected already. A
 // compaction counts only at the head; edits apply to what they stand with.
 func ProjectSelected(selected []*Entry) []Projected {
-	var r jsonwire.Reader
+	loadAll(selected)
 	edits := editsIn(selected)
 	out := make([]Projected, len(selected))
 	for i, e := range selected {
-		out[i] = Projected{e, e.project(nil, i, edits, &r)}
+		out[i] = Projected{e, e.project(nil, i, edits)}
 	}
 	return out
 }
@@ -327,12 +352,12 @@ func editsIn(selected []*Entry) (edits map[string]*Entry) {
 
 // project appends what the entry, the i-th of a selection, puts into the
 // context.
-func (e *Entry) project(list []agent.Message, i int, edits map[string]*Entry, r *jsonwire.Reader) []agent.Message {
+func (e *Entry) project(list []agent.Message, i int, edits map[string]*Entry) []agent.Message {
 	if e.Type == TypeCompaction && i > 0 {
 		return list
 	}
 	n := len(list)
-	list = e.loadWith(r).appendContext(list)
+	list = e.load().appendContext(list)
 	if edit := edits[e.ID]; edit != nil && len(list) > n {
 		list = append(list[:n], edit.applyTo(e)...)
 	}

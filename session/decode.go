@@ -15,26 +15,39 @@ func (e *Entry) load() *decoded {
 		return d
 	}
 	var r jsonwire.Reader
-	e.decoded.CompareAndSwap(nil, e.decode(&r))
-	return e.decoded.Load()
+	return e.loadFrom(e.Raw(), &r)
 }
 
-// loadWith is load with a Reader that the caller uses for many entries.
-func (e *Entry) loadWith(r *jsonwire.Reader) *decoded {
+// loadFrom is load for a caller that has the line and decodes many entries with
+// one Reader.
+func (e *Entry) loadFrom(raw []byte, r *jsonwire.Reader) *decoded {
 	if e.decoded.Load() == nil {
-		e.decoded.CompareAndSwap(nil, e.decode(r))
+		e.decoded.CompareAndSwap(nil, e.decode(raw, r))
 	}
 	return e.decoded.Load()
 }
 
-func (e *Entry) decode(r *jsonwire.Reader) *decoded {
+// loadAll decodes entries, whose lines are read many at a time: what they say
+// shares that memory and will be needed together.
+func loadAll(list []*Entry) {
+	const limit = 32 << 20
+	var r jsonwire.Reader
+	for e, raw := range rawLines(list, limit, func(e *Entry) bool { return e.decoded.Load() == nil }) {
+		e.loadFrom(raw, &r)
+	}
+}
+
+func (e *Entry) decode(raw []byte, r *jsonwire.Reader) *decoded {
 	if e.Type == TypeMessage {
 		d := &decodedMessage{}
 		d.data = &d.entry
-		d.entry.Message = e.readMessage(r)
+		d.entry.Message = e.readMessage(raw, r)
 		return &d.decoded
 	}
-	return decodedOf(decode(e.Type, e.raw), e.Time().UnixMilli())
+	if !e.isEntry(raw) {
+		raw = nil
+	}
+	return decodedOf(decode(e.Type, raw), parseTime(textMember(raw, "timestamp")).UnixMilli())
 }
 
 // decodedOf is the decoded form of an entry with this content.
@@ -42,19 +55,41 @@ func decodedOf(data Data, millis int64) *decoded {
 	return &decoded{data: data, shown: &shown{messages: shownBy(data, millis)}}
 }
 
-// readMessage reads the message of the entry's line, nil when there is none
-// that can be read. It shares the memory of the log.
-func (e *Entry) readMessage(r *jsonwire.Reader) agent.Message {
-	if e.message > 0 {
-		r.ResetShared(e.raw[e.message:])
-		if m, err := llm.ReadMessage(r, e.role); err == nil {
+// readMessage reads the message in the entry's line, nil when there is none that
+// can be read. It shares the memory of the line.
+func (e *Entry) readMessage(raw []byte, r *jsonwire.Reader) agent.Message {
+	if e.message > 0 && int(e.message) < len(raw) {
+		r.ResetShared(raw[e.message:])
+		m, err := llm.ReadMessage(r, e.role)
+		// What is before was read when the log was opened.
+		if rest := raw[int(e.message)+r.Offset():]; err == nil && (len(rest) == 1 || !e.byHead || e.isEntry(raw)) {
 			return m
 		}
 	}
-	if m, err := ParseMessage(jsonwire.Get(e.raw, "message")); err == nil {
+	if !e.isEntry(raw) {
+		return nil
+	}
+	if m, err := ParseMessage(jsonwire.Get(raw, "message")); err == nil {
 		return m
 	}
 	return nil
+}
+
+// isEntry reports whether a line that counted by its beginning is that entry. If
+// not the log is in doubt.
+func (e *Entry) isEntry(raw []byte) bool {
+	if raw == nil {
+		return false
+	}
+	if !e.byHead {
+		return true
+	}
+	var s scanner
+	if s.read(raw) && s.is(e) {
+		return true
+	}
+	e.log.doubt.Store(true)
+	return false
 }
 
 // appendContext appends the messages that the entry puts into the context at

@@ -6,7 +6,7 @@ import (
 )
 
 // line is the JSON object of an entry, without a line break.
-func line(e *Entry, data Data) []byte {
+func line(e *Entry, data Data, stamp string) []byte {
 	o := jsonwire.Begin(nil)
 	if u, ok := data.(*UnknownEntry); ok {
 		raw := u.Raw
@@ -17,7 +17,7 @@ func line(e *Entry, data Data) []byte {
 		b = setMember(b, "type", jsonwire.AppendString(nil, string(u.Type)))
 		b = setMember(b, "id", jsonwire.AppendString(nil, e.ID))
 		b = setMember(b, "parentId", optID(e.ParentID))
-		return setMember(b, "timestamp", jsonwire.AppendString(nil, e.timestamp))
+		return setMember(b, "timestamp", jsonwire.AppendString(nil, stamp))
 	}
 	o.Text("type", string(e.Type))
 	// The peer writes these two kinds with their own members in front.
@@ -28,7 +28,7 @@ func line(e *Entry, data Data) []byte {
 	o.Text("id", e.ID)
 	o.Key("parentId")
 	o.B = append(o.B, optID(e.ParentID)...)
-	o.Text("timestamp", e.timestamp)
+	o.Text("timestamp", stamp)
 	if !late {
 		data.append(&o)
 	}

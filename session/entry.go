@@ -38,12 +38,14 @@ type Entry struct {
 	ParentID string // "" for a root
 	Type     Type
 
-	index     int32    // in the list of entries
-	message   uint32   // where the message begins in raw; 0 when that is not known
-	role      llm.Role // of a message entry, else ""
-	timestamp string
-	raw       jsontext.Value
-	decoded   atomic.Pointer[decoded]
+	log     *source  // where its line is
+	at      int64    // offset of the line in the log
+	size    uint32   // bytes of the line
+	index   int32    // in the list of entries
+	message uint16   // where the message begins in the line; 0 when that is not known
+	byHead  bool     // only the beginning of the line was looked at
+	role    llm.Role // of a message entry, else ""
+	decoded atomic.Pointer[decoded]
 }
 
 // decoded is what an entry says, once somebody asked.
@@ -71,14 +73,27 @@ type edited struct {
 	message agent.Message
 }
 
-// Raw is the entry's line as it is in the log, a JSON object. Nobody may change it.
-func (e *Entry) Raw() jsontext.Value { return e.raw }
+// Raw is the entry's line as it is in the log, a JSON object. Nobody may change
+// it. It may be read from the log, and is nil when that fails: Session.Err.
+func (e *Entry) Raw() jsontext.Value {
+	raw, err := e.log.read(e.at, int(e.size))
+	if err != nil {
+		return nil
+	}
+	return raw
+}
 
-// Timestamp is the time of the append as it is in the log, ISO 8601 in UTC.
-func (e *Entry) Timestamp() string { return e.timestamp }
+// hold gives a new entry its line.
+func (e *Entry) hold(raw []byte) {
+	e.log, e.at, e.size = memorySource(raw), 0, uint32(len(raw))
+}
+
+// Timestamp is the time of the append as it is in the log, ISO 8601 in UTC. It
+// is read from the line.
+func (e *Entry) Timestamp() string { return textMember(e.Raw(), "timestamp") }
 
 // Time is the time of the append, zero when the log has none that can be read.
-func (e *Entry) Time() time.Time { return parseTime(e.timestamp) }
+func (e *Entry) Time() time.Time { return parseTime(e.Timestamp()) }
 
 // Role is the role of a message entry's message, "" for other entries. It costs
 // no decoding.
@@ -86,7 +101,8 @@ func (e *Entry) Role() llm.Role { return e.role }
 
 // Data is what the entry says: one of the …Entry types. It is decoded at the
 // first call and kept; nobody may change it. Its texts and values share the
-// memory of the log, so that whoever keeps one keeps the log.
+// memory of the line, or of the log where that is in memory. An entry whose line
+// cannot be read says nothing: Session.Err.
 func (e *Entry) Data() Data { return e.load().data }
 
 // Message is the message of a message entry, nil for other entries.

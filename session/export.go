@@ -10,7 +10,7 @@ import (
 // Export writes the path from the root to the leaf as a session of its own,
 // each entry below the one before it.
 func (s *Session) Export(w io.Writer) error {
-	s.mu.RLock()
+	s.rlockWhole()
 	path := s.path(s.leaf)
 	s.mu.RUnlock()
 	return s.exportPath(w, path)
@@ -18,7 +18,7 @@ func (s *Session) Export(w io.Writer) error {
 
 // ExportBranch is Export of the path to an entry; the leaf stays where it is.
 func (s *Session) ExportBranch(w io.Writer, id string) error {
-	s.mu.RLock()
+	s.rlockWhole()
 	leaf := s.find(id)
 	path := s.path(leaf)
 	s.mu.RUnlock()
@@ -31,14 +31,13 @@ func (s *Session) ExportBranch(w io.Writer, id string) error {
 // ExportTree writes the whole session with all of its branches: the header and
 // every entry, as they are in the log.
 func (s *Session) ExportTree(w io.Writer) error {
-	return s.export(w, s.header.Raw, s.Entries(), func(e *Entry) []byte { return e.raw })
+	return s.export(w, s.header.Raw, s.Entries(), func(_ *Entry, raw []byte) []byte { return raw })
 }
 
 func (s *Session) exportPath(w io.Writer, path []*Entry) error {
 	header := newHeader(s.header.ID, s.opts.now(), s.CWD(), "")
 	parent := ""
-	return s.export(w, header.Raw, path, func(e *Entry) []byte {
-		raw := e.raw
+	return s.export(w, header.Raw, path, func(e *Entry, raw []byte) []byte {
 		if e.ParentID != parent || parent == "" {
 			raw = setMember(raw, "parentId", optID(parent))
 		}
@@ -47,12 +46,15 @@ func (s *Session) exportPath(w io.Writer, path []*Entry) error {
 	})
 }
 
-func (s *Session) export(w io.Writer, header []byte, list []*Entry, line func(*Entry) []byte) error {
+func (s *Session) export(w io.Writer, header []byte, list []*Entry, line func(e *Entry, raw []byte) []byte) error {
 	b := bufio.NewWriter(w)
 	b.Write(header)
 	b.WriteByte('\n')
-	for _, e := range list {
-		b.Write(line(e))
+	for e, raw := range rawLines(list, defaultChunk, nil) {
+		if raw == nil {
+			return e.log.failed()
+		}
+		b.Write(line(e, raw))
 		b.WriteByte('\n')
 	}
 	if err := b.Flush(); err != nil {

@@ -26,7 +26,7 @@ func (s *Session) Fork(store Store, id string, o Options) (*Session, error) {
 }
 
 func (s *Session) fork(store Store, id string, o Options) (*Session, error) {
-	s.mu.RLock()
+	s.rlockWhole()
 	defer s.mu.RUnlock()
 	leaf := s.find(id)
 	if leaf == nil && id != "" {
@@ -55,11 +55,8 @@ func (s *Session) fork(store Store, id string, o Options) (*Session, error) {
 	if err := f.begin(false); err != nil {
 		return nil, err
 	}
-	path := s.path(leaf)
-	for _, e := range path {
-		if e.Type != TypeLabel {
-			f.add(rechained(e, f.leaf, path))
-		}
+	if err := f.take(s.path(leaf)); err != nil {
+		return nil, err
 	}
 	if err := s.relabel(f); err != nil {
 		return nil, err
@@ -70,30 +67,57 @@ func (s *Session) fork(store Store, id string, o Options) (*Session, error) {
 	return f, f.flush(nil)
 }
 
-// rechained is an entry of a path below another parent. Its content is shared,
-// except for a compaction whose kept tail began at a label.
-func rechained(e, parent *Entry, path []*Entry) *Entry {
-	n := &Entry{ID: e.ID, Type: e.Type, role: e.role, timestamp: e.timestamp, raw: e.raw}
-	if parent != nil {
-		n.ParentID = parent.ID
+// take adds the entries of a path of another session, each below the one before.
+// Their content is shared, except for a compaction whose kept tail began at a
+// label.
+func (s *Session) take(path []*Entry) error {
+	size := 0
+	for _, e := range path {
+		size += int(e.size) + len(`"parentId":""`) + 64
 	}
-	if n.ParentID != e.ParentID {
-		n.raw = setMember(n.raw, "parentId", optID(n.ParentID))
+	log := memorySource(make([]byte, 0, size))
+	for e, raw := range rawLines(path, defaultChunk, func(e *Entry) bool { return e.Type != TypeLabel }) {
+		if raw == nil {
+			return e.log.failed()
+		}
+		n := &Entry{ID: e.ID, Type: e.Type, role: e.role, log: log, at: log.size}
+		if s.leaf != nil {
+			n.ParentID = s.leaf.ID
+		}
+		if n.ParentID != e.ParentID {
+			raw = setMember(raw, "parentId", optID(n.ParentID))
+		}
+		kept := keptBehindLabel(e, path)
+		if kept != "" {
+			raw = setMember(raw, "firstKeptEntryId", jsonwire.AppendString(nil, kept))
+		} else {
+			n.decoded.Store(e.decoded.Load())
+		}
+		n.size = uint32(len(raw))
+		log.data = append(log.data, raw...)
+		log.size = int64(len(log.data))
+		s.add(n)
 	}
-	if e.Type == TypeCompaction {
-		d := e.Data().(*CompactionEntry)
-		at := slices.IndexFunc(path, func(p *Entry) bool { return p.ID == d.FirstKept })
-		if at >= 0 && path[at].Type == TypeLabel {
-			for _, p := range path[at:] {
-				if p.Type != TypeLabel {
-					n.raw = setMember(n.raw, "firstKeptEntryId", jsonwire.AppendString(nil, p.ID))
-					return n
-				}
-			}
+	return nil
+}
+
+// keptBehindLabel is the entry from which a compaction keeps when the one that
+// it names is a label; "" for others.
+func keptBehindLabel(e *Entry, path []*Entry) string {
+	if e.Type != TypeCompaction {
+		return ""
+	}
+	d := e.Data().(*CompactionEntry)
+	at := slices.IndexFunc(path, func(p *Entry) bool { return p.ID == d.FirstKept })
+	if at < 0 || path[at].Type != TypeLabel {
+		return ""
+	}
+	for _, p := range path[at:] {
+		if p.Type != TypeLabel {
+			return p.ID
 		}
 	}
-	n.decoded.Store(e.decoded.Load())
-	return n
+	return ""
 }
 
 // relabel gives the entries of a fork the labels that they have here, in the
@@ -112,11 +136,11 @@ func (s *Session) relabel(f *Session) error {
 			return err
 		}
 		d := &LabelEntry{TargetID: l.entry.Data().(*LabelEntry).TargetID, Label: l.text}
-		e := &Entry{ID: id, Type: TypeLabel, timestamp: l.entry.timestamp}
+		e := &Entry{ID: id, Type: TypeLabel}
 		if f.leaf != nil {
 			e.ParentID = f.leaf.ID
 		}
-		e.raw = line(e, d)
+		e.hold(line(e, d, l.entry.Timestamp()))
 		e.decoded.Store(&decoded{data: d})
 		f.add(e)
 	}

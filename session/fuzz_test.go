@@ -16,9 +16,11 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte(entry("a", "", "1") + entry("b", "a", "2") + "{torn"))
 	f.Add([]byte(entry("a", "b", "1") + entry("b", "a", "2") + `{"type":"compaction","id":"k","parentId":"b","firstKeptEntryId":"a","systemMessage":{"role":"system"}}` + "\n"))
 	f.Add([]byte(`{"type":"context_edit","id":"e","parentId":"e","targetId":"e","replacement":{"content":[]}}` + "\r\n\x00\xff\n[]\nnull"))
+	f.Add([]byte(entry("a", "", "1") + strings.Replace(entry("b", "a", "2"), "}}", `},"id":"c"}`, 1) + strings.Replace(entry("d", "b", "3"), `:1}`, `:}`, 1)))
 	f.Add([]byte(`{"type":"label","id":"l","targetId":"a","label":"\ud83d"}` + "\n" + `{"type":"session","id":"x"}` + "\n"))
 	f.Fuzz(func(t *testing.T, tail []byte) {
 		log := append([]byte(header), tail...)
+		checkDamaged(t, log, func(*session.Session) {})
 		store := memory.NewFrom(log)
 		s, err := session.Open(store, options())
 		if err != nil {

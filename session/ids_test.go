@@ -11,7 +11,7 @@ func TestIDs(t *testing.T) {
 	for _, room := range []int{0, 10, 1000} {
 		var s Session
 		if room > 0 {
-			s.ids.room(room, nil)
+			s.ids.room(room)
 		}
 		want := map[string]*Entry{}
 		for i := range 3000 {

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"iter"
-	"math"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -31,7 +30,7 @@ type scanner struct {
 	parent    string
 	timestamp string
 	role      llm.Role
-	message   uint32 // where its message begins in raw; 0 for none
+	message   int // where its message begins in raw; 0 for none
 }
 
 func newScanner(data []byte) *scanner {
@@ -98,66 +97,41 @@ func (s *scanner) object() bool {
 			s.timestamp = s.string()
 		case "message":
 			r.Kind() // to the start of the value
-			if at := r.Offset(); at <= math.MaxUint32 {
-				s.message = uint32(at)
-			}
+			s.message = r.Offset()
 			s.role = s.messageRole()
 		default:
 			r.Skip()
 		}
 	}
 	if s.typ != TypeMessage {
-		s.role = ""
+		s.role, s.message = "", 0
 	}
 	return r.End() == nil
 }
 
-// usual reads the four members with which nearly every line begins, written as
+// usual reads the members with which nearly every line begins, written as
 // everybody writes them, and gives the place behind them; 0 for other lines.
 func (s *scanner) usual() int {
-	text, at := s.text[s.start:s.start+len(s.raw)], 0
-	is := func(literal string) bool {
-		if !strings.HasPrefix(text[at:], literal) {
-			return false
-		}
-		at += len(literal)
-		return true
-	}
-	// plain reads up to the closing quote of a string without escapes.
-	plain := func() (string, bool) {
-		for i := at; i < len(text); i++ {
-			switch c := text[i]; {
-			case c == '"':
-				v := text[at:i]
-				at = i + 1
-				return v, true
-			case c < 0x20 || c == '\\' || c >= 0x80:
-				return "", false
-			}
-		}
-		return "", false
-	}
-	var typ, id, parent, stamp string
-	ok := is(`{"type":"`)
-	if ok {
-		typ, ok = plain()
-	}
-	if ok = ok && is(`,"id":"`); ok {
-		id, ok = plain()
-	}
-	if ok && !is(`,"parentId":null`) {
-		if ok = is(`,"parentId":"`); ok {
-			parent, ok = plain()
-		}
-	}
-	if ok = ok && is(`,"timestamp":"`); ok {
-		stamp, ok = plain()
-	}
-	if !ok {
+	var h head
+	if !h.read(s.raw) {
 		return 0
 	}
-	s.typ, s.id, s.parent, s.timestamp = Type(typ), id, parent, stamp
-	return at
+	text := s.text[s.start:]
+	s.typ, s.id, s.parent = Type(text[h.typ.from:h.typ.to]), text[h.id.from:h.id.to], text[h.parent.from:h.parent.to]
+	s.timestamp = text[h.timestamp.from:h.timestamp.to]
+	return h.end
+}
+
+// read reads one line without white space around, as next does.
+func (s *scanner) read(raw []byte) bool {
+	s.data, s.raw, s.start = raw, raw, 0
+	s.text = unsafe.String(unsafe.SliceData(raw), len(raw))
+	return s.object()
+}
+
+// is reports whether the current object is an entry that was found before.
+func (s *scanner) is(e *Entry) bool {
+	return s.typ == e.Type && s.id == e.ID && s.parent == e.ParentID && s.role == e.role && short(s.message) == e.message
 }
 
 // string reads a string that shares the log's memory where it can. Other kinds
@@ -183,7 +157,7 @@ func (s *scanner) messageRole() (role llm.Role) {
 	const first = `{"role":"`
 	if at := s.r.Offset(); len(s.raw) > at+len(first) && string(s.raw[at:at+len(first)]) == first {
 		name := s.raw[at+len(first):]
-		if n := bytes.IndexByte(name[:min(len(name), 32)], '"'); n > 0 && bytes.IndexByte(name[:n], '\\') < 0 {
+		if n := bytes.IndexByte(name[:min(len(name), maxRole)], '"'); n > 0 && bytes.IndexByte(name[:n], '\\') < 0 {
 			from := s.start + at + len(first)
 			s.r.Skip()
 			return llm.Role(s.text[from : from+n])
@@ -197,17 +171,6 @@ func (s *scanner) messageRole() (role llm.Role) {
 		}
 	}
 	return role
-}
-
-// firstValue finds the first line that holds a value which JavaScript takes for
-// true; the peer passes over null, false, 0 and "".
-func (s *scanner) firstValue() bool {
-	for s.line() {
-		if truthy(s.raw) {
-			return true
-		}
-	}
-	return false
 }
 
 // Counts reports whether a line without its line break may be the header of a
@@ -233,14 +196,26 @@ func truthy(raw []byte) bool {
 
 // findHeader reads the header and version of a log.
 func findHeader(data []byte) (h Header, version float64, ok bool) {
-	s := newScanner(data)
-	if !s.firstValue() {
-		return h, 0, false
+	h, version, ok, _ = memorySource(data).header()
+	return h, version, ok
+}
+
+// header reads the header and version of the log.
+func (s *source) header() (h Header, version float64, ok bool, err error) {
+	for l, err := range s.lines() {
+		if err != nil {
+			return h, 0, false, err
+		}
+		raw, err := l.whole(s)
+		if err != nil {
+			return h, 0, false, err
+		}
+		if truthy(raw) {
+			h, ok = ParseHeader(bytes.Clone(raw))
+			return h, versionOf(raw), ok, nil
+		}
 	}
-	if h, ok = ParseHeader(s.raw); !ok {
-		return h, 0, false
-	}
-	return h, versionOf(s.raw), true
+	return h, 0, false, nil
 }
 
 // versionOf is the version in a header: 1 when it has none.

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"crypto/rand"
 	"io"
 	"slices"
@@ -48,6 +47,9 @@ type Session struct {
 
 	mu      sync.RWMutex
 	header  Header
+	log     *source  // that was loaded
+	loaded  int      // entries at the start of order that are from it
+	exact   bool     // all of their lines were read
 	order   []*Entry // in the order of the log
 	ids     ids
 	leaf    *Entry           // nil for the place before the first entry
@@ -99,12 +101,19 @@ func (s *Session) open() error {
 	if !log.Exists || log.Next == 0 {
 		return s.begin(log.Exists)
 	}
-	data := log.Data
-	header, version, ok := findHeader(data)
+	s.log = newSource(&log, s.store.Path())
+	header, version, ok, err := s.log.header()
+	if err != nil {
+		return err
+	}
 	if !ok {
 		return &Error{Kind: InvalidFile, Op: "open", Path: s.store.Path(), Advice: "the file was left as it is"}
 	}
 	if needsMigration(version) {
+		data, err := s.log.all()
+		if err != nil {
+			return err
+		}
 		if data, err = migrate(data, version, s.opts.random()); err != nil {
 			return err
 		}
@@ -114,14 +123,14 @@ func (s *Session) open() error {
 				return err
 			}
 		}
+		s.log = memorySource(data)
 	} else if log.Torn && !s.opts.ReadOnly {
 		if s.next, err = s.store.Append(s.next, []byte{'\n'}); err != nil {
 			return err
 		}
 	}
 	s.header = header
-	s.index(data)
-	return nil
+	return s.index()
 }
 
 // begin starts a new session, in an existing empty log at once.
@@ -137,6 +146,7 @@ func (s *Session) begin(exists bool) error {
 		return &Error{Kind: BadID, Op: "create", Path: id}
 	}
 	s.header = newHeader(id, s.opts.now(), s.opts.CWD, s.opts.ParentSession)
+	s.log, s.exact = memorySource(nil), true
 	s.labels = map[string]label{}
 	if !exists || s.opts.ReadOnly {
 		return nil
@@ -149,38 +159,20 @@ func (s *Session) begin(exists bool) error {
 	return nil
 }
 
-// index fills the session from a log that begins with a header.
-func (s *Session) index(data []byte) {
-	lines := bytes.Count(data, []byte{'\n'}) + 1
-	sc := newScanner(data)
-	slab := make([]Entry, 0, min(lines, 1024))
-	s.order = make([]*Entry, 0, lines+lines/16+64) // with room to go on
-	s.ids.room(lines, nil)
-	s.labels = map[string]label{}
-	for first := true; sc.next(); {
-		if first || sc.typ == "session" {
-			// Later headers are no entries and say nothing.
-			first = false
-			continue
-		}
-		if len(slab) == cap(slab) {
-			slab = make([]Entry, 0, 1024)
-		}
-		slab = slab[:len(slab)+1]
-		e := &slab[len(slab)-1]
-		e.ID, e.ParentID, e.Type, e.role, e.timestamp, e.raw = sc.id, sc.parent, sc.typ, sc.role, sc.timestamp, sc.raw
-		e.message = sc.message
-		s.add(e)
-	}
-}
-
 // add puts an entry at the end of the list. One without an id is kept but has
 // no place in the tree.
 func (s *Session) add(e *Entry) {
+	s.place(e)
+	if e.ID != "" {
+		s.ids.add(e, s.order)
+	}
+}
+
+// place is add without the index of ids.
+func (s *Session) place(e *Entry) {
 	e.index = int32(len(s.order))
 	s.order = append(s.order, e)
 	if e.ID != "" {
-		s.ids.add(e, s.order)
 		s.leaf = e
 	}
 	switch e.Type {
@@ -268,18 +260,33 @@ func (s *Session) Name() string {
 	return s.name
 }
 
+// Err is the first failure to read a line of the log back, an *Error, nil as
+// long as there was none. Entries whose lines could not be read say nothing, and
+// the session takes no appends any more.
+func (s *Session) Err() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.log.failed()
+}
+
 // Entries lists all entries in the order of the log, of all branches.
 func (s *Session) Entries() []*Entry {
-	s.mu.RLock()
+	s.rlockWhole()
 	defer s.mu.RUnlock()
 	return slices.Clip(s.order)
 }
 
 // Entry is the entry with the id, nil when there is none.
 func (s *Session) Entry(id string) *Entry {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.find(id)
+	s.rlock()
+	e := s.find(id)
+	s.mu.RUnlock()
+	if e == nil || !e.byHead || e.decoded.Load() != nil {
+		return e
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.findSure(id)
 }
 
 // Leaf is the entry after which the session goes on, nil for the place before

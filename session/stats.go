@@ -28,37 +28,55 @@ type tally struct {
 func (s *Session) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.order[s.tally.n:] {
-		s.tally.add(e)
-	}
+	s.readWhole()
+	s.settleDoubt()
+	s.tally.add(s.order[s.tally.n:])
 	s.tally.n = len(s.order)
 	return s.tally.Stats
 }
 
-func (t *tally) add(e *Entry) {
-	switch e.Type {
-	case TypeMessage:
+func (t *tally) add(list []*Entry) {
+	for _, e := range list {
+		if e.Type != TypeMessage {
+			continue
+		}
 		t.Messages++
 		switch e.role {
 		case llm.RoleUser:
 			t.UserMessages++
 		case llm.RoleAssistant:
 			t.AssistantMessages++
-			t.countAnswer(e)
 		case llm.RoleToolResult:
 			t.ToolResults++
-			t.book(usageOf(jsonwire.Get(e.raw, "message")))
 		}
-	case TypeUsage, TypeCompaction, TypeBranchSummary:
-		t.book(usageOf(e.raw))
+	}
+	for e, raw := range rawLines(list, defaultChunk, spends) {
+		if e.Type != TypeMessage {
+			t.book(usageOf(raw))
+			continue
+		}
+		raw = jsonwire.Get(raw, "message")
+		t.book(usageOf(raw))
+		if e.role == llm.RoleAssistant {
+			t.countCalls(raw)
+		}
 	}
 }
 
-// countAnswer reads calls and usage of an answer, without decoding one that
-// nobody needed so far.
-func (t *tally) countAnswer(e *Entry) {
-	raw := jsonwire.Get(e.raw, "message")
-	t.book(usageOf(raw))
+// spends reports whether an entry may have a usage.
+func spends(e *Entry) bool {
+	switch e.Type {
+	case TypeMessage:
+		return e.role == llm.RoleAssistant || e.role == llm.RoleToolResult
+	case TypeUsage, TypeCompaction, TypeBranchSummary:
+		return true
+	}
+	return false
+}
+
+// countCalls counts the calls of an answer, without decoding one that nobody
+// needed so far.
+func (t *tally) countCalls(raw []byte) {
 	var r jsonwire.Reader
 	r.Reset(jsonwire.Get(raw, "content"))
 	for r.Array(); r.More(); {

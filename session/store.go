@@ -1,16 +1,27 @@
 package session
 
+import "io"
+
 // Position is a place in a log: where its next line goes. What the number
 // means is the store's own affair (bytes of a file, a sequence of a stream); 0
 // is the start of a log that does not exist yet.
 type Position int64
 
-// Log is what a store holds.
+// Log is what a store holds: JSON lines, the last one possibly torn. A store
+// gives it as a whole in Data, or a Reader that reads it in pieces.
 type Log struct {
-	// Data is the whole log: JSON lines, the last one possibly torn. The
-	// session keeps it and shares its memory; nobody may change it. A store may
-	// leave out lines that are too long for it.
+	// Data is the whole log. The session keeps it and shares its memory; nobody
+	// may change it.
 	Data []byte
+	// Reader reads a log that is not to be held in memory; nil for one in Data.
+	// The session finds in it where the entries stand and reads them when they
+	// are needed, from several goroutines, also after the store was closed. What
+	// is in the log must not change, while it may become longer.
+	Reader io.ReaderAt
+	Size   int64 // bytes to read from Reader
+	// MaxLine is the longest line that is read, in bytes with its line break;
+	// longer ones are passed over. 0, or more than 2 GiB, is for 2 GiB.
+	MaxLine int64
 	// Torn says that the last line lacks its line break.
 	Torn bool
 	// Next is where the next line goes.

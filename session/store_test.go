@@ -33,8 +33,12 @@ func TestStores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(log.Data) != want || log.Exists != exists || log.Torn != (want != "" && want[len(want)-1] != '\n') {
-			t.Fatalf("loaded %q, exists %v, torn %v, want %q", log.Data, log.Exists, log.Torn, want)
+		data, err := log.ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(data) != want || log.Exists != exists || log.Torn != (want != "" && want[len(want)-1] != '\n') {
+			t.Fatalf("loaded %q, exists %v, torn %v, want %q", data, log.Exists, log.Torn, want)
 		}
 		return log.Next
 	}

@@ -16,7 +16,7 @@ type Node struct {
 
 // Children lists the entries directly below an entry in the order of the log.
 func (s *Session) Children(id string) []*Entry {
-	s.mu.RLock()
+	s.rlockWhole()
 	defer s.mu.RUnlock()
 	var out []*Entry
 	for e := range s.unique() {
@@ -55,13 +55,13 @@ func (s *Session) unique() func(yield func(*Entry) bool) {
 // last stands under the parents of all. In damaged files, where parents go
 // round in a circle, the first entry of the circle is a root.
 func (s *Session) Tree() []*Node {
-	s.mu.RLock()
+	s.rlockWhole()
 	defer s.mu.RUnlock()
 	nodes := make(map[string]*Node, s.ids.distinct)
 	for e := range s.unique() {
 		n := &Node{Entry: e}
 		if l, ok := s.labels[e.ID]; ok {
-			n.Label, n.LabelTimestamp = l.text, l.entry.timestamp
+			n.Label, n.LabelTimestamp = l.text, l.entry.Timestamp()
 		}
 		nodes[e.ID] = n
 	}

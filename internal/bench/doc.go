@@ -8,6 +8,9 @@
 //
 //	go test -run '^$' -bench . ./internal/bench
 //
+// With -long the budgets of large sessions and long conversations are checked at
+// full size: 128 MB and 10,000 turns.
+//
 // What one package does alone is measured beside it: the decoding of a delta in
 // llm/anthropic and llm/completions, opening and appending in session/jsonl,
 // transcripts in llm/transcript, edits, reads and commands in tool.

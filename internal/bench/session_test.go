@@ -138,8 +138,84 @@ func TestCompactedResumeBudget(t *testing.T) {
 	if per := (float64(got.mallocs) - float64(base.mallocs)) / entries; per > 0.05 {
 		t.Errorf("%.3f allocations per entry that is not needed, the budget is 0.05", per)
 	}
-	if ratio := float64(got.bytes-base.bytes) / float64(size); ratio > 1.6 {
-		t.Errorf("%.2f bytes allocated for each byte of the log, the budget is 1.6", ratio)
+	if ratio := float64(got.bytes-base.bytes) / float64(size); ratio > 1 {
+		t.Errorf("%.2f bytes allocated for each byte of the log, the budget is 1", ratio)
+	}
+}
+
+// worked is a session of a size as much work makes them: turns with a tool whose
+// output has so many bytes, a branch that was left now and then, and a
+// compaction for every tail bytes.
+func worked(tb testing.TB, path string, size, output, tail int) (entries int) {
+	tb.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	at, since := 0, 0
+	put := func(format string, args ...any) {
+		n, _ := fmt.Fprintf(w, format+"\n", args...)
+		at += n
+	}
+	put(`{"type":"session","version":3,"id":"long","timestamp":"2026-03-01T08:00:00.000Z","cwd":"/srv/demo"}`)
+	parent := "null"
+	entry := func(typ, members string) string {
+		id := fmt.Sprintf("%08x", uint32(entries)*2654435761)
+		entries++
+		put(`{"type":%q,"id":%q,"parentId":%s,"timestamp":"2026-03-01T08:00:01.000Z",%s}`, typ, id, parent, members)
+		parent = `"` + id + `"`
+		return id
+	}
+	const line = `\tif err := run(\"all of it\"); err != nil {\n\t\treturn err // – once\n\t}\n`
+	text := strings.Repeat(line, 1+output/len(line))
+	const usage = `"api":"anthropic-messages","provider":"acme","model":"m","usage":{"input":10,"output":20,"cacheRead":30,"cacheWrite":0,"totalTokens":60,"cost":{"input":0.1,"output":0.2,"cacheRead":0,"cacheWrite":0,"total":0.3}}`
+	for turn := 0; at < size; turn++ {
+		asked := entry("message", `"message":{"role":"user","content":"please look","timestamp":1772352001000}`)
+		entry("message", fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"toolCall","id":"toolu_%d","name":"note","arguments":{"text":"a.go"}}],%s,"stopReason":"toolUse","timestamp":1772352001000}`, turn, usage))
+		entry("message", fmt.Sprintf(`"message":{"role":"toolResult","toolCallId":"toolu_%d","toolName":"note","content":[{"type":"text","text":"%s"}],"isError":false,"timestamp":1772352001000}`, turn, text))
+		left := parent
+		if entry("message", `"message":{"role":"assistant","content":[{"type":"text","text":"done"}],`+usage+`,"stopReason":"stop","timestamp":1772352001000}`); turn%16 == 1 {
+			parent = left
+		}
+		if at-since > tail {
+			since = at
+			entry("compaction", fmt.Sprintf(`"summary":"so far","firstKeptEntryId":%q,"tokensBefore":1000`, asked))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		tb.Fatal(err)
+	}
+	return entries
+}
+
+// Of a session of 128 MB (with -long; 16 MB otherwise) a resume keeps where its
+// entries stand, and reads what the next request needs.
+func TestLargeResumeBudget(t *testing.T) {
+	size := 16 << 20
+	if *long {
+		size = 128 << 20
+	}
+	const tail = 1 << 20
+	for _, output := range []int{100, 50_000} {
+		t.Run(fmt.Sprintf("output=%d", output), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "large.jsonl")
+			entries := worked(t, path, size, output, tail)
+			var sent int64
+			got := count(func() { sent = resume(t, path) })
+			if sent == 0 || sent > 2*tail {
+				t.Errorf("a request of %d bytes where a compaction came after every %d", sent, tail)
+			}
+			t.Logf("%d entries in %d bytes: %d bytes and %d allocations", entries, size, got.bytes, got.mallocs)
+			// The tail is read, decoded, encoded and sent.
+			if budget := uint64(10*tail + 250*entries); got.bytes > budget {
+				t.Errorf("%d bytes allocated, the budget is ten tails and 250 for each entry, %d", got.bytes, budget)
+			}
+			if budget := uint64(20_000 + entries/20); got.mallocs > budget {
+				t.Errorf("%d allocations, the budget is %d", got.mallocs, budget)
+			}
+		})
 	}
 }
 

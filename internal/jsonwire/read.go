@@ -233,7 +233,7 @@ func (r *Reader) String() []byte {
 	r.i++
 	start := r.i
 	b := r.b
-	n, ascii := plain(b[start:])
+	n, ascii := Plain(b[start:])
 	i := start + n
 	if i == len(b) {
 		r.i = i
@@ -270,10 +270,10 @@ func stops(x uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-ones*0x20)&^x) & highs
 }
 
-// plain is how many bytes at the start of b stand for themselves inside a
+// Plain is how many bytes at the start of b stand for themselves inside a
 // string: no quote, no backslash, no control character. ascii is true only when
 // all of them are ASCII.
-func plain(b []byte) (n int, ascii bool) {
+func Plain(b []byte) (n int, ascii bool) {
 	const (
 		ones  = 0x0101010101010101
 		highs = 0x8080808080808080
@@ -313,7 +313,7 @@ func (r *Reader) escaped(start, i int) []byte {
 			return out
 		}
 		if c != '\\' {
-			n, ascii := plain(b[i:])
+			n, ascii := Plain(b[i:])
 			j := i + n
 			if j < len(b) && b[j] < 0x20 {
 				r.i = j

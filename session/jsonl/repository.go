@@ -131,11 +131,20 @@ func (r *Repository) ForkFrom(path string, o session.Options) (*session.Session,
 	if err != nil {
 		return nil, err
 	}
-	log, _, err := readFile("fork", path, store.maxLine)
+	in, err := openReader(path)
 	if err != nil {
-		return nil, err
+		return nil, fail("fork", path, err)
 	}
-	data, err := session.Rehead(log.Data, o)
+	defer in.close()
+	log, err := in.log(store.maxLine)
+	if err != nil {
+		return nil, fail("fork", path, err)
+	}
+	data, err := log.ReadAll()
+	if err != nil {
+		return nil, fail("fork", path, err)
+	}
+	data, err = session.Rehead(data, o)
 	if err != nil {
 		return nil, err
 	}

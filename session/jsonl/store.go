@@ -39,9 +39,9 @@ type Store struct {
 
 	lock    *lock
 	file    file
-	created bool  // the folder does not know of the file for sure yet
-	skipped bool  // the file has lines that were too long to load
-	undo    int64 // length to cut the file to before the next append, -1 for none
+	in      *reader // of what was loaded
+	created bool    // the folder does not know of the file for sure yet
+	undo    int64   // length to cut the file to before the next append, -1 for none
 	run     journal
 
 	open func(name string, flag int) (file, error)
@@ -111,11 +111,13 @@ func (s *Store) Load() (session.Log, error) {
 			return session.Log{}, fail("open", s.path, err)
 		}
 	}
-	log, size, err := readFile("open", s.real, s.maxLine)
-	if err != nil {
-		return session.Log{}, err
+	if s.in, err = openReader(s.real); err != nil {
+		return session.Log{}, fail("open", s.path, err)
 	}
-	s.skipped = int64(len(log.Data)) < size
+	log, err := s.in.log(s.maxLine)
+	if err != nil {
+		return session.Log{}, fail("open", s.path, err)
+	}
 	return log, nil
 }
 
@@ -126,93 +128,6 @@ func openRegular(op, path string) (*os.File, error) {
 		return nil, fail(op, path, err)
 	}
 	return f, nil
-}
-
-// readFile reads the log in a regular file and tells how large the file is.
-func readFile(op, path string, maxLine int64) (session.Log, int64, error) {
-	f, err := openRegular(op, path)
-	if err != nil {
-		return session.Log{}, 0, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return session.Log{}, 0, fail(op, path, err)
-	}
-	log, err := read(f, info.Size(), maxLine)
-	if err != nil {
-		return session.Log{}, 0, fail(op, path, err)
-	}
-	return log, info.Size(), nil
-}
-
-// read reads a log of a known size without the lines that are too long.
-func read(f io.ReaderAt, size, maxLine int64) (session.Log, error) {
-	log := session.Log{Next: session.Position(size), Exists: true}
-	keep := []span{{0, size}}
-	if size > maxLine {
-		var err error
-		if keep, err = spans(f, size, maxLine); err != nil {
-			return log, err
-		}
-	}
-	n := int64(0)
-	for _, k := range keep {
-		n += k.to - k.from
-	}
-	log.Data = make([]byte, n)
-	at := int64(0)
-	for _, k := range keep {
-		part := log.Data[at : at+k.to-k.from]
-		if _, err := f.ReadAt(part, k.from); err != nil && err != io.EOF {
-			return log, err
-		}
-		at += int64(len(part))
-	}
-	if size > 0 {
-		var last [1]byte
-		if _, err := f.ReadAt(last[:], size-1); err != nil && err != io.EOF {
-			return log, err
-		}
-		log.Torn = last[0] != '\n'
-	}
-	return log, nil
-}
-
-type span struct{ from, to int64 }
-
-// spans lists the parts of a file that hold lines of a bearable length.
-func spans(f io.ReaderAt, size, maxLine int64) ([]span, error) {
-	var keep []span
-	add := func(from, to int64) {
-		switch n := len(keep); {
-		case to-from > maxLine || to == from:
-		case n > 0 && keep[n-1].to == from:
-			keep[n-1].to = to
-		default:
-			keep = append(keep, span{from, to})
-		}
-	}
-	buf := make([]byte, min(size, 1<<20))
-	start := int64(0) // of the current line
-	for at := int64(0); at < size; {
-		n, err := f.ReadAt(buf[:min(int64(len(buf)), size-at)], at)
-		if err != nil && (err != io.EOF || n == 0) {
-			return nil, err
-		}
-		for i := 0; i < n; {
-			k := bytes.IndexByte(buf[i:n], '\n')
-			if k < 0 {
-				break
-			}
-			i += k + 1
-			add(start, at+int64(i))
-			start = at + int64(i)
-		}
-		at += int64(n)
-	}
-	add(start, size)
-	return keep, nil
 }
 
 // Append implements session.Store.
@@ -403,19 +318,21 @@ func (s *Store) Replace(at session.Position, data []byte) (session.Position, err
 	if err != nil {
 		return 0, fail("rewrite", s.path, err)
 	}
-	if s.skipped {
-		if err := keepOriginal(s.real); err != nil {
-			os.Remove(temp)
-			return 0, fail("rewrite", s.path, err)
-		}
+	skipped, err := hasLonger(s.real, s.maxLine)
+	if err == nil && skipped {
+		err = keepOriginal(s.real)
+	}
+	if err != nil {
+		os.Remove(temp)
+		return 0, fail("rewrite", s.path, err)
 	}
 	// Windows renames only over files that nobody has open.
 	s.file.Close()
+	s.in.close()
 	err = os.Rename(temp, s.real)
 	if err != nil {
 		os.Remove(temp)
 	} else {
-		s.skipped = false
 		syncDir(filepath.Dir(s.real))
 	}
 	var again error
@@ -506,6 +423,7 @@ func (s *Store) flush() error {
 func (s *Store) Close() error {
 	var err error
 	s.closeJournal()
+	s.in.close()
 	if s.file != nil {
 		if s.undo >= 0 {
 			s.cut(s.undo)
