@@ -39,7 +39,7 @@ func (h *Harness) fit(r *run, beforePrompt bool) (again, compacted bool, err err
 	})
 	switch {
 	case d.GaveUp:
-		return false, false, h.tellUnfit(r, compact.Overflow, gaveUpText)
+		return false, false, h.endUnfit(r, compact.Overflow, gaveUpText) // recorded without a start
 	case d.Reason == "" && d.Tokens > 0:
 		h.futile.n = 0 // there is room, whatever made it
 		return false, false, nil
@@ -101,8 +101,14 @@ func (h *Harness) fitBetween(r *run) error {
 	return nil
 }
 
-// tellUnfit tells a person why no room is made.
+// tellUnfit tells a person why no room is made: as a compaction that ends at
+// once.
 func (h *Harness) tellUnfit(r *run, reason compact.Reason, text string) error {
+	err := h.emit(r.ctx, &Event{Event: agent.Event{Type: CompactionStart}, Reason: string(reason)})
+	return first(err, h.endUnfit(r, reason, text))
+}
+
+func (h *Harness) endUnfit(r *run, reason compact.Reason, text string) error {
 	return h.emit(r.ctx, &Event{Event: agent.Event{Type: CompactionEnd}, Reason: string(reason), ErrorMessage: text})
 }
 

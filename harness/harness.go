@@ -222,9 +222,11 @@ func New(o Options) (*Harness, error) {
 	}
 	h.level = o.Model.ClampLevel(o.ThinkingLevel)
 	if o.Embedded {
-		// The session ends in a move that nothing followed yet.
+		// The session ends in a move that nothing followed yet. Its target may be
+		// missing, in a fork or in a damaged log: the move then leads nowhere.
 		if leaf := h.sess.Leaf(); leaf != nil && leaf.Type == session.TypeLeaf {
-			if err := h.sess.Branch(leaf.Data().(*session.LeafEntry).TargetID); err != nil {
+			err := h.sess.Branch(leaf.Data().(*session.LeafEntry).TargetID)
+			if err != nil && !errors.Is(err, &session.Error{Kind: session.NotFound}) {
 				return nil, &Error{KindSession, op, err}
 			}
 		}
@@ -256,7 +258,7 @@ func (h *Harness) Messages() []agent.Message {
 }
 
 // IsIdle reports whether no run is active. It is true for the listeners of
-// agent_settled.
+// agent_settled, unless somebody has begun another run meanwhile.
 func (h *Harness) IsIdle() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/llm"
+	"github.com/pinch-agent/pinch/session"
 )
 
 // Prompt says text to the model and runs until the harness is idle. It returns
@@ -113,10 +114,12 @@ func (h *Harness) Continue(ctx context.Context) (*llm.Assistant, error) {
 	})
 }
 
-// lastMessage is the last message that is no system message.
+// lastMessage is the last message that a model answers or has answered: no
+// system message, and none that models do not see, such as a person's own shell
+// command.
 func lastMessage(messages []agent.Message) agent.Message {
 	for _, m := range slices.Backward(messages) {
-		if m.Role() != llm.RoleSystem {
+		if m.Role() != llm.RoleSystem && session.Convert(m) != nil {
 			return m
 		}
 	}
@@ -155,7 +158,7 @@ func (h *Harness) goOn(r *run, prompts []agent.Message) error {
 	r.returned = false
 	err := guarded(r.op, func() error { return h.drive(r, prompts) })
 	r.returned = true
-	if r.ctx.Err() != nil && isHook(err) {
+	if r.ctx.Err() != nil && isHook(err) && !r.hookFailed {
 		return nil
 	}
 	return err
@@ -274,11 +277,13 @@ func (h *Harness) rest(r *run) error {
 		}
 	}
 	h.run = nil
+	next := false
 	if n := len(r.unsaid) - r.own; n > 0 {
 		h.nextTurn = slices.Concat(r.unsaid[:n], h.nextTurn)
+		next = h.opts.Embedded
 	}
 	steering, followUp := h.steering.restore(), h.followUp.restore()
-	if steering || followUp {
+	if steering || followUp || next {
 		h.postQueues()
 	}
 	if err != nil {

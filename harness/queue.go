@@ -318,6 +318,7 @@ func (h *Harness) drained(r *run, q *queue, taken []agent.Message) []agent.Messa
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		q.restore()
+		h.postQueues()
 		r.fault = err
 		return nil
 	}

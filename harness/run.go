@@ -32,6 +32,7 @@ type run struct {
 	resultIDs []string                        // entries of the results of the turn
 
 	compacted   bool // after the last run of the loop
+	hookFailed  bool // a hook failed before anybody aborted the run
 	uncompacted bool // a compaction between turns failed; another is not tried
 
 	last    *llm.Assistant // the last answer
@@ -55,6 +56,7 @@ type run struct {
 	// What listeners have been told and not yet that it is over.
 	begun, ended, inTurn bool
 	open                 agent.Message
+	executing            []agent.Event // tool_execution_start of those that run
 
 	phase     Phase
 	alone     bool            // no run, but an operation on the session
@@ -176,7 +178,7 @@ func (h *Harness) loop(r *run, prompts []agent.Message) error {
 		Now:           h.now,
 	}
 	from := agent.Context{Messages: messages, Tools: r.snap.tools, Room: true}
-	r.begun, r.ended, r.inTurn, r.open, r.broken, r.unnoted = false, false, false, nil, nil, nil
+	r.begun, r.ended, r.inTurn, r.open, r.executing, r.broken, r.unnoted = false, false, false, nil, nil, nil, nil
 	r.answering, r.unrouted = nil, nil
 	r.stale, r.replaced, r.turns, r.resultIDs, r.calls = false, nil, 0, nil, nil
 	h.mu.Lock()
@@ -194,7 +196,9 @@ func (h *Harness) loop(r *run, prompts []agent.Message) error {
 		_, err = agent.Resume(r.ctx, cfg, from, sink)
 	}
 	if err != nil {
-		return h.fail(r, wrap(r.op, err))
+		err = wrap(r.op, err)
+		r.hookFailed = isHook(err) && r.ctx.Err() == nil
+		return h.fail(r, err)
 	}
 	return nil
 }
@@ -217,7 +221,11 @@ func (h *Harness) sink(ctx context.Context, r *run, ev agent.Event) error {
 		if r.broken != nil {
 			return r.broken
 		}
+		r.executing = append(r.executing, ev)
 	case agent.ToolExecutionEnd:
+		if i := slices.IndexFunc(r.executing, func(c agent.Event) bool { return c.ToolCallID == ev.ToolCallID }); i >= 0 {
+			r.executing = slices.Delete(r.executing, i, i+1)
+		}
 		h.noteResult(r, ev)
 	case agent.TurnEnd:
 		r.inTurn = false
@@ -312,29 +320,34 @@ func (h *Harness) fail(r *run, cause error) error {
 	ctx := r.ctx
 	// The listener that failed may fail again; the others must still see the
 	// run end, and its first error is the one that counts.
-	tell := func(ev agent.Event) { _ = h.emit(ctx, &Event{Event: ev}) }
+	tell := func(ev agent.Event, turn int) { _ = h.emit(ctx, &Event{Event: ev, TurnIndex: turn}) }
 	partial, streaming := r.open.(*llm.Assistant)
 	if r.open != nil && !streaming {
 		_ = h.finish(ctx, r, r.open)
 	}
 	m := h.failure(r, cause, partial)
+	for _, c := range r.executing { // their results are not said
+		c.Type, c.IsError = agent.ToolExecutionEnd, true
+		c.Result = &agent.Result{Content: []llm.Block{&llm.Text{Text: m.ErrorMessage}}, IsError: true}
+		tell(c, 0)
+	}
 	if !r.inTurn {
-		tell(agent.Event{Type: agent.TurnStart})
+		tell(agent.Event{Type: agent.TurnStart}, r.turns)
 	}
 	if !streaming {
-		tell(agent.Event{Type: agent.MessageStart, Message: m})
+		tell(agent.Event{Type: agent.MessageStart, Message: m}, 0)
 	}
 	if isBroken(cause) {
-		tell(agent.Event{Type: agent.MessageEnd, Message: m})
+		tell(agent.Event{Type: agent.MessageEnd, Message: m}, 0)
 	} else if err := h.finish(ctx, r, m); isBroken(err) {
 		cause = err
 	}
-	tell(agent.Event{Type: agent.TurnEnd, Message: m})
+	tell(agent.Event{Type: agent.TurnEnd, Message: m}, r.turns)
 	_ = h.endTurn(r) // what fails here fails again when the run settles
 	h.mu.Lock()
 	r.over = true
 	h.mu.Unlock()
-	tell(agent.Event{Type: agent.AgentEnd, Messages: []agent.Message{m}})
+	tell(agent.Event{Type: agent.AgentEnd, Messages: []agent.Message{m}}, 0)
 	return cause
 }
 

@@ -141,7 +141,7 @@ func (s *Session) relabel(f *Session) error {
 			e.ParentID = f.leaf.ID
 		}
 		e.hold(line(e, d, l.entry.Timestamp()))
-		e.decoded.Store(&decoded{data: d})
+		e.decoded.Store(decodedOf(d, e.Time().UnixMilli()))
 		f.add(e)
 	}
 	return nil

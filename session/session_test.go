@@ -195,6 +195,31 @@ func TestKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// The labels that a fork sets anew say nothing to a model.
+func TestForkWithLabels(t *testing.T) {
+	s, err := memory.Open(options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.AppendMessage(llm.UserText("here", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetLabel(e.ID, "a place"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Fork(memory.New(), e.ID, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(f.Context().Messages); n != 1 || f.Label(e.ID) != "a place" {
+		t.Errorf("%d messages, label %q", n, f.Label(e.ID))
+	}
+	if projected := session.Project(f.Path()); len(projected) != 2 || len(projected[1].Messages) != 0 {
+		t.Errorf("projected %+v", projected)
+	}
+}
+
 func TestMigrationKeepsLinesAndMembers(t *testing.T) {
 	const v1 = `{"type":"session","id":"old","cwd":"/srv/old","extra":[ 1 ]}
 {"type":"message","timestamp":"2026-03-01T08:00:01.000Z","message":{"role":"hookMessage","customType":"n","content":"x","timestamp":1},"later":true}
