@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -120,9 +122,18 @@ func (r *run) open(call *llm.ToolCall) (*pending, error) {
 
 func (c *pending) settle(result Result) {
 	c.over, c.result = true, result
-	if c.result.Content == nil {
+	switch {
+	case slices.ContainsFunc(result.Content, isNil):
+		c.result = errorResult(fmt.Sprintf("The result of tool %s holds a block that is nil", c.Name))
+	case result.Content == nil:
 		c.result.Content = []llm.Block{}
 	}
+}
+
+// isNil reports whether there is nothing in b, such as in a nil *llm.Text.
+func isNil(b llm.Block) bool {
+	v := reflect.ValueOf(b)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func (c *pending) refuse(text string) { c.settle(errorResult(text)) }
@@ -319,7 +330,11 @@ func (c *pending) run(ctx context.Context, reports chan<- report) {
 		end.err = fmt.Errorf("tool %s cannot be executed", c.Name)
 		return
 	}
-	end.result, end.err = c.tool.Execute(ctx, Call{ID: c.ID, Args: c.args, Update: update})
+	result, err := c.tool.Execute(ctx, Call{ID: c.ID, Args: c.args, Update: update})
+	if err != nil {
+		err = errors.New(err.Error()) // here, where a panic is the tool's: a nil pointer that became an error
+	}
+	end.result, end.err = result, err
 }
 
 // review lets the hook change the result of a call that ran.
@@ -378,12 +393,16 @@ func (r *run) toolResult(c *pending) *llm.ToolResult {
 	}
 }
 
-// guard runs f and makes an error of its panic.
+// guard runs f and makes an error of its panic, and of one in the text of its
+// error.
 func guard[T any](what string, f func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s panicked: %v", what, p)
 		}
 	}()
-	return f()
+	if v, err = f(); err != nil {
+		_ = err.Error()
+	}
+	return v, err
 }

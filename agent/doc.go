@@ -26,7 +26,7 @@
 // Prompts that are steered in while a turn runs stand at the head of the next
 // turn; follow-ups start a turn when the model has nothing left to do. The
 // tools that a request may use are declared by system messages in the
-// transcript, which the loop adds by itself when the loadout changed.
+// transcript, which the loop adds by itself when the tools changed.
 //
 // # Tools
 //

@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	case InvalidConfig:
 		text = "the configuration is not complete"
 	case Panicked:
-		text = "a hook or listener panicked"
+		text = "a hook, a listener or the stream function panicked"
 	case Unreported:
 		text = "a listener failed at the end of the run"
 	default:

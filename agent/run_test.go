@@ -222,6 +222,11 @@ func checkResults(t *rapid.T, messages []agent.Message) {
 	}
 }
 
+// textError is an error of which a nil pointer has no text.
+type textError struct{ text string }
+
+func (e *textError) Error() string { return e.text }
+
 func TestResultsOfBadTools(t *testing.T) {
 	fn := func(f func(c agent.Call) (agent.Result, error)) *agent.Tool {
 		return tool("t", func(_ context.Context, c agent.Call) (agent.Result, error) { return f(c) })
@@ -241,6 +246,21 @@ func TestResultsOfBadTools(t *testing.T) {
 		{"panic", fn(func(agent.Call) (agent.Result, error) { panic("index out of range") }), nil, "tool t panicked: index out of range"},
 		{"panic with an error", fn(func(agent.Call) (agent.Result, error) { panic(errors.New("e")) }), nil, "tool t panicked: e"},
 		{"Goexit", fn(func(agent.Call) (agent.Result, error) { runtime.Goexit(); return agent.Result{}, nil }), nil, "tool t ended without a result"},
+		{"a nil error", fn(func(agent.Call) (agent.Result, error) { var e *textError; return agent.Result{}, e }), nil,
+			"tool t panicked: runtime error: invalid memory address or nil pointer dereference"},
+		{"a nil block", fn(func(agent.Call) (agent.Result, error) { return agent.Result{Content: []llm.Block{nil}}, nil }), nil,
+			"The result of tool t holds a block that is nil"},
+		{"a nil text", fn(func(agent.Call) (agent.Result, error) {
+			return agent.Result{Content: []llm.Block{&llm.Text{Text: "a"}, (*llm.Text)(nil)}}, nil
+		}), nil, "The result of tool t holds a block that is nil"},
+		{"hook before has a nil error", tool("t", says("ran")), func(c *agent.Config) {
+			c.BeforeToolCall = func(context.Context, agent.CallInfo) (*agent.Block, error) { var e *textError; return nil, e }
+		}, "hook before tool calls panicked: runtime error: invalid memory address or nil pointer dereference"},
+		{"hook after gives a nil block", tool("t", says("ran")), func(c *agent.Config) {
+			c.AfterToolCall = func(context.Context, agent.CallInfo, agent.Result) (*agent.ResultPatch, error) {
+				return &agent.ResultPatch{Content: &[]llm.Block{nil}}, nil
+			}
+		}, "The result of tool t holds a block that is nil"},
 		{"no body", with(func(t *agent.Tool) { t.Execute = nil }), nil, "tool t cannot be executed"},
 		{"preparation fails", with(func(t *agent.Tool) {
 			t.Prepare = func(jsontext.Value) (jsontext.Value, error) { return nil, errors.New("odd") }

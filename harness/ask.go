@@ -49,6 +49,9 @@ func ask[T any](ctx context.Context, grace time.Duration, fn func(ctx context.Co
 			done <- a
 		}()
 		v, err := fn(ctx)
+		if err != nil {
+			_ = err.Error() // here, where a panic is the hook's: a nil pointer that became an error
+		}
 		a = answer{v, err}
 	}()
 	select {

@@ -19,7 +19,7 @@ const (
 	KindInvalidArgument Kind = "invalid_argument" // the caller's argument is wrong
 	KindSession         Kind = "session"          // the session could not be read or written
 	KindAuth            Kind = "auth"             // no usable credentials for the model: Options.Credentials failed, or the wire format has no key
-	KindHook            Kind = "hook"             // one of the Hooks failed, or a listener that was told of the queues
+	KindHook            Kind = "hook"             // one of the Hooks failed, or with Options.Embedded a listener at the queue_update of a run that takes messages
 	KindCompaction      Kind = "compaction"       // the conversation could not be compacted
 	KindBranchSummary   Kind = "branch_summary"   // a branch could not be summed up
 	KindUnknown         Kind = "unknown"          // a listener, a callback of Options or the stream function failed or panicked

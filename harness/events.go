@@ -63,16 +63,16 @@ type Event struct {
 
 	TurnIndex int // turn_start, turn_end: of the run, from 0
 
-	Aborted       bool // agent_settled: Abort was called, or the context of the prompt ended
+	Aborted       bool // agent_settled: Abort was called, or the context of the prompt ended; compaction_end, session_compact_failed: likewise, or a hook refused
 	NextTurnCount int  // agent_settled: messages that wait for the next prompt
 
 	Steering, FollowUp []string // queue_update: the texts that wait; abort: those that were taken
 	NextTurn           []string // queue_update, with Options.Embedded: those that wait for the next prompt
 
-	Attempt      int    // auto_retry_*: counts from 1
-	MaxAttempts  int    // auto_retry_start
-	DelayMs      int64  // auto_retry_start
-	ErrorMessage string // auto_retry_start
+	Attempt      int    // auto_retry_*, summarization_retry_scheduled: counts from 1
+	MaxAttempts  int    // auto_retry_start, summarization_retry_scheduled
+	DelayMs      int64  // auto_retry_start, summarization_retry_scheduled
+	ErrorMessage string // auto_retry_start, summarization_retry_scheduled; of a compaction that was not made: compaction_end, session_compact_failed
 	Success      bool   // auto_retry_end
 	FinalError   string // auto_retry_end without success
 

@@ -10,8 +10,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/compact"
 	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/faux"
@@ -175,6 +179,97 @@ func TestCloseWhileRunning(t *testing.T) {
 	}
 	r.wantSaid("user:go assistant:par!aborted")
 	r.paired()
+}
+
+// A question that no run has begun for yet ends with the harness too.
+func TestCloseWhileAnInputIsAsked(t *testing.T) {
+	asked := make(chan struct{})
+	r := newRig(t, harness.Options{Hooks: []harness.Hooks{{
+		Input: func(ctx context.Context, _ harness.Input) (*harness.InputChange, error) {
+			close(asked)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	}}})
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Prompt(context.Background(), "go")
+		done <- err
+	}()
+	<-asked
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-done:
+		if kindOf(err) != harness.KindHook {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the prompt goes on waiting for its hook")
+	}
+}
+
+// nilText is an error of which a nil pointer has no text.
+type nilText struct{ text string }
+
+func (e *nilText) Error() string { return e.text }
+
+// What a program gets wrong is told where it went wrong, and costs one call.
+func TestBadArguments(t *testing.T) {
+	var bad bool
+	r := newRig(t, harness.Options{
+		Expand: func(text string) string {
+			if bad {
+				panic("no")
+			}
+			return text
+		},
+		Hooks: []harness.Hooks{{Name: "odd", BeforeAgentStart: func(context.Context, harness.Starting) (*harness.StartingChange, error) {
+			if bad {
+				var e *nilText
+				return nil, e
+			}
+			return nil, nil
+		}}},
+	})
+	want := func(what string, kind harness.Kind, err error) {
+		t.Helper()
+		if kindOf(err) != kind {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, err := r.Prompt(t.Context(), "x", nil)
+	want("a nil image", harness.KindInvalidArgument, err)
+	_, err = r.Submit(t.Context(), harness.Input{Text: "x", Images: []*llm.Image{nil}, Behavior: harness.AsFollowUp})
+	want("a nil image to queue", harness.KindInvalidArgument, err)
+	want("steering with a nil image", harness.KindInvalidArgument, r.Steer("x", nil))
+	want("a nil block", harness.KindInvalidArgument, r.FollowUpMessages(&llm.User{Content: llm.Blocks(nil)}))
+	bad = true
+	_, err = r.Prompt(t.Context(), "x")
+	want("Expand panics", harness.KindUnknown, err)
+	want("Expand panics at a queue", harness.KindUnknown, r.Steer("x"))
+	_, err = r.PromptMessages(t.Context(), llm.UserText("x", 1))
+	want("a hook with a nil error", harness.KindHook, err)
+	if err != nil && !strings.Contains(err.Error(), "odd: panicked") {
+		t.Error(err)
+	}
+	bad = false
+	r.model.Script(faux.Say("fine"))
+	if m := r.prompt("go"); m.Text() != "fine" {
+		t.Errorf("%+v", m)
+	}
+	r.wantSaid("user:go assistant:fine")
+
+	model := faux.New(faux.Options{})
+	junk := &agent.Tool{Tool: llm.Tool{Name: "t", Parameters: jsontext.Value(`{"type":`)}, Execute: func(context.Context, agent.Call) (agent.Result, error) {
+		return agent.Result{}, nil
+	}}
+	for _, o := range []harness.Options{{Execution: "side by side"}, {Tools: []*agent.Tool{junk}}, {Compaction: compact.Settings{ReserveTokens: new(int64(-1))}}} {
+		o.Model, o.Stream = model.Model(), model.Stream
+		_, err := harness.New(o)
+		want("options", harness.KindInvalidArgument, err)
+	}
 }
 
 // fullStore is a log on a disk that can be full.

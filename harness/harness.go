@@ -189,6 +189,14 @@ func New(o Options) (*Harness, error) {
 	default:
 		return nil, &Error{KindInvalidArgument, op, fmt.Errorf("Options.Prompt is %q: it is recorded or fixed", o.Prompt)}
 	}
+	switch o.Execution {
+	case "", agent.Parallel, agent.Sequential:
+	default:
+		return nil, &Error{KindInvalidArgument, op, fmt.Errorf("Options.Execution is %q: it is parallel or sequential", o.Execution)}
+	}
+	if err := o.Compaction.Validate(); err != nil {
+		return nil, &Error{KindInvalidArgument, op, err}
+	}
 	h := &Harness{
 		opts: o, sess: o.Session, now: o.Now, model: o.Model,
 		tools: slices.Clone(o.Tools), allTools: slices.Clone(o.Tools),
@@ -349,7 +357,9 @@ func (h *Harness) AbortRetry() {
 
 // Close aborts what is running, waits for it, writes what could not be written
 // so far and closes the session. Later calls of Prompt and of whatever changes
-// the conversation are refused; the conversation can still be read.
+// the conversation are refused; the conversation can still be read. A tool or a
+// listener that ignores its context holds it up; one that calls it waits for
+// itself, for ever.
 func (h *Harness) Close() error {
 	h.mu.Lock()
 	h.closed = true

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/agent"
@@ -32,8 +33,8 @@ import (
 //	BeforeProviderPayload  model, body                      the body                            ends the run
 //	AfterProviderResponse  model, status, headers           nothing                             ends the run
 //	ProviderStreamEvent    model, event of the provider     nothing                             ends the run
-//	ToolCall               call, arguments                  the arguments, not validated again; blocks the call
-//	                                                        or blocks the call
+//	ToolCall               call, arguments                  the arguments, which are not        blocks the call
+//	                                                        validated again; or blocks the call
 //	ToolResult             call, arguments, result          fields of the result                is the result
 //	MessageEnd             message                          the message, of the same role       ends the run
 //	TurnEnd                message, results, context        adds entries; asks the model again  ends the run
@@ -62,9 +63,11 @@ import (
 // Each call has a goroutine of its own and a context that ends with the run.
 // The harness waits for the hook; once the context has ended, for
 // Options.HookGrace more, and then goes on without it: nothing but its own
-// goroutine is left behind. A hook may call the methods that a Listener may.
-// The hooks of a run are called one at a time; those for what a program asks,
-// such as Input at a Steer and UserBash, may be called meanwhile.
+// goroutine is left behind, which may still be at work when the next hook is
+// called. A hook may call the methods that a Listener may. The hooks of a run are
+// called one at a time; those for what a program asks, such as Input at a Steer
+// and UserBash, may be called meanwhile. Input at a prompt comes before the run:
+// its context ends with that of the prompt, and with Close.
 //
 // What a hook may say otherwise is its own copy, to be changed in place and
 // returned: the messages of Context, ContextWithSystem and MessageEnd, the result
@@ -251,7 +254,20 @@ type ToolCall struct {
 	ToolName   string
 	// Input are the arguments, a JSON object. A hook may put others in their
 	// place; they are not validated again.
+	//
+	// They may have members that the tool does not know. A hook that decides by
+	// them reads them with Decode, as the tool does.
 	Input jsontext.Value
+}
+
+// Decode reads the arguments into a struct as agent.NewTool does. With
+// encoding/json a gate would have a hole: that takes "Path" for "path", and the
+// second of two for the first.
+func (c *ToolCall) Decode(into any) error {
+	if err := json.Unmarshal(c.Input, into); err != nil {
+		return fmt.Errorf("the arguments of %s cannot be read: %w", c.ToolName, err)
+	}
+	return nil
 }
 
 // ToolResult is the result of a call that ran.
@@ -326,7 +342,9 @@ type Compacting struct {
 }
 
 // CompactDecision is what a hook makes of a compaction: it refuses it, or gives
-// the entry to append, whose FromHook the harness sets.
+// the entry to append, whose FromHook the harness sets. Of the entry only its
+// FirstKept is checked: an empty or cut summary is the hook's to notice, as it
+// stands in the place of what was said.
 type CompactDecision struct {
 	Cancel     bool
 	Compaction *session.CompactionEntry

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/compact"
 	"github.com/pinch-agent/pinch/harness"
@@ -321,5 +323,20 @@ func TestHooksHaveTheirOwnCopies(t *testing.T) {
 		if m != r.Messages()[i].(llm.Message) {
 			t.Errorf("message %d of the request is a copy", i)
 		}
+	}
+}
+
+// A gate reads the arguments that the tool reads.
+func TestDecodeArguments(t *testing.T) {
+	c := harness.ToolCall{ToolName: "pay", Input: jsontext.Value(`{"amount":900,"Amount":1}`)}
+	var in struct {
+		Amount int `json:"amount"`
+	}
+	if err := c.Decode(&in); err != nil || in.Amount != 900 {
+		t.Error(in, err)
+	}
+	c.Input = jsontext.Value(`{"amount":1,"amount":900}`)
+	if err := c.Decode(&in); err == nil {
+		t.Error("of two amounts one was taken")
 	}
 }

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
 )
 
@@ -194,10 +198,27 @@ func checkMessages(op string, messages []agent.Message) error {
 			why = fmt.Errorf("a message must be a pointer, not a %T", m)
 		case m.Role() == session.RoleBranchSummary, m.Role() == session.RoleCompactionSummary:
 			why = errors.New("summaries are made by the session")
+		case slices.ContainsFunc(blocks(m), func(b llm.Block) bool { return isNil(b) }):
+			why = errors.New("a text or an image of a message is nil")
 		}
 		if why != nil {
 			return &Error{KindInvalidArgument, op, why}
 		}
+	}
+	return nil
+}
+
+// blocks are those of a message from outside.
+func blocks(m agent.Message) []llm.Block {
+	switch m := m.(type) {
+	case *llm.User:
+		return m.Content.Blocks
+	case *llm.Assistant:
+		return m.Content
+	case *llm.ToolResult:
+		return m.Content
+	case *session.Custom:
+		return m.Content.Blocks
 	}
 	return nil
 }
@@ -218,6 +239,8 @@ func checkTools(op string, tools []*agent.Tool) error {
 			why = errors.New("a tool needs a name and an Execute function")
 		case names[t.Name]:
 			why = fmt.Errorf("two tools are called %q", t.Name)
+		case t.Parameters != nil && !t.Parameters.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)):
+			why = fmt.Errorf("the parameters of tool %q are no JSON", t.Name)
 		}
 		if why != nil {
 			return &Error{KindInvalidArgument, op, why}

@@ -39,11 +39,17 @@ func (h *Harness) Submit(ctx context.Context, in Input) (*llm.Assistant, error) 
 			return nil, err
 		}
 	}
-	in, handled, err := h.input(ctx, op, in)
+	asked, done := context.WithCancel(ctx)
+	defer context.AfterFunc(h.life, done)() // no run holds the hooks yet, which Close could end
+	in, handled, err := h.input(asked, op, in)
+	done()
 	if handled || err != nil {
 		return nil, err
 	}
-	m := h.userMessage(in.Text, in.Images)
+	m, err := h.userMessage(op, in.Text, in.Images)
+	if err != nil {
+		return nil, err
+	}
 	if in.Behavior != "" {
 		h.mu.Lock()
 		if r := h.run; r != nil && !r.structural() {

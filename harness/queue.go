@@ -143,7 +143,11 @@ func (h *Harness) queueInput(op string, in Input) (handled bool, err error) {
 	if handled || err != nil {
 		return handled, err
 	}
-	return false, h.enqueue(op, h.queueFor(in.Behavior), []agent.Message{h.userMessage(in.Text, in.Images)})
+	m, err := h.userMessage(op, in.Text, in.Images)
+	if err != nil {
+		return false, err
+	}
+	return false, h.enqueue(op, h.queueFor(in.Behavior), []agent.Message{m})
 }
 
 func (h *Harness) queueFor(b QueueBehavior) *queue {
@@ -265,11 +269,18 @@ func (h *Harness) QueueModes() (steering, followUp QueueMode) {
 }
 
 // userMessage is what a person said, rewritten as Options.Expand wants it.
-func (h *Harness) userMessage(text string, images []*llm.Image) *llm.User {
+func (h *Harness) userMessage(op, text string, images []*llm.Image) (*llm.User, error) {
 	if h.opts.Expand != nil {
-		text = h.opts.Expand(text)
+		err := guarded(op, func() error {
+			text = h.opts.Expand(text)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	return h.said(text, images)
+	m := h.said(text, images)
+	return m, checkMessages(op, []agent.Message{m})
 }
 
 func (h *Harness) said(text string, images []*llm.Image) *llm.User {

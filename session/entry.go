@@ -206,8 +206,9 @@ type InfoEntry struct {
 	Name string
 }
 
-// LeafEntry moves the leaf of a harness session. Interactive sessions treat it
-// as an entry like any other.
+// LeafEntry records a move of the leaf, in sessions that the engine of a program
+// writes (Options.Embedded of package harness). To all others it is an entry like
+// any other.
 type LeafEntry struct {
 	TargetID string // "" for the place before the first entry
 }

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"slices"
@@ -38,6 +39,9 @@ func summaries(m *llm.Model, stream agent.StreamFunc) harness.Hooks {
 			note := answers.Result()
 			if err := note.Err(); err != nil {
 				return nil, err // the conversation stays as it is
+			}
+			if note.StopReason != llm.StopStop || note.Text() == "" {
+				return nil, errors.New("the note is cut or empty") // nobody else looks
 			}
 			return &harness.CompactDecision{Compaction: &session.CompactionEntry{
 				Summary: note.Text(), FirstKept: c.FirstKept, TokensBefore: c.TokensBefore, Usage: &note.Usage,

@@ -14,8 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/go-json-experiment/json" // reads names as the tools do: exactly, and each once
+	"sync"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/env"
@@ -28,19 +27,25 @@ import (
 // everything else, also about tools that it does not know.
 func gate(person io.Reader) harness.Hooks {
 	answers := bufio.NewScanner(person)
+	var asking sync.Mutex // a question whose run was aborted still waits for its answer
 	return harness.Hooks{
 		Name: "gate",
-		ToolCall: func(_ context.Context, c *harness.ToolCall) (*agent.Block, error) {
+		ToolCall: func(ctx context.Context, c *harness.ToolCall) (*agent.Block, error) {
 			var args struct {
 				Path string `json:"path"`
 			}
-			if err := json.Unmarshal(c.Input, &args); err != nil {
+			if err := c.Decode(&args); err != nil {
 				return nil, err // an error blocks the call, too
 			}
 			below, err := filepath.Rel("notes", args.Path)
 			inside := err == nil && filepath.IsLocal(below)
 			if c.ToolName == "read" || c.ToolName == "write" && inside {
 				return nil, nil
+			}
+			asking.Lock()
+			defer asking.Unlock()
+			if err := ctx.Err(); err != nil {
+				return nil, err
 			}
 			fmt.Printf("may it %s %s? ", c.ToolName, args.Path)
 			if answers.Scan() && answers.Text() == "yes" {

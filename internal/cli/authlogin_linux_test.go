@@ -119,7 +119,7 @@ func TestLogin(t *testing.T) {
 		{"Ctrl-C at a key", []string{"openai"}, func(a *atTerminal) { a.await("API key"); a.typed("sk-typed\x03") }, 130, "", ""},
 		{"interrupt at a key", []string{"openai"}, func(a *atTerminal) {
 			a.await("API key")
-			a.typed("sk-typed")
+			a.typedAndRead("sk-typed")
 			a.Process.Signal(syscall.SIGTERM)
 		}, 143, "", ""},
 		{"a subscription of another program", []string{"openai-codex"}, func(*atTerminal) {}, 1, "Error: There is no sign-in for", ""},

@@ -119,6 +119,32 @@ func (a *atTerminal) typed(text string) {
 	}
 }
 
+// typedAndRead is typed, and waits until the program has read it: what is on its
+// way when the program gives the terminal back is shown by that.
+func (a *atTerminal) typedAndRead(text string) {
+	a.t.Helper()
+	before := a.read()
+	a.typed(text)
+	for end := time.Now().Add(60 * time.Second); a.read() < before+len(text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			a.t.Fatalf("%q was not read", text)
+		}
+	}
+}
+
+// read is how many bytes the program has read so far, of anything.
+func (a *atTerminal) read() (n int) {
+	a.t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", a.Process.Pid))
+	if err == nil {
+		_, err = fmt.Sscanf(string(b), "rchar: %d", &n)
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return n
+}
+
 // end waits for the exit status, and checks that the terminal is as it was.
 func (a *atTerminal) end(want int) {
 	a.t.Helper()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/pinch-agent/pinch/session"
 )
@@ -27,7 +28,7 @@ func (s *Store) undisturbed(op string, at int64) error {
 		return fail(op, s.path, err)
 	}
 	switch now, err := os.Stat(s.real); {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // nor is there one where its folder is a file now
 		return s.conflict(op, errGone)
 	case err != nil:
 		// A folder that may not be looked into keeps nobody from writing.

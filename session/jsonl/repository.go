@@ -35,7 +35,7 @@ func (r *Repository) Dir(cwd string) string {
 }
 
 // Open opens the session file at path. A file that does not exist begins with
-// the first message of a new session for cwd.
+// the first message of a new session for o.CWD, and has no lock before that.
 func Open(path string, o Options) (*session.Session, error) {
 	return session.Open(NewStore(path, o), o.Options)
 }

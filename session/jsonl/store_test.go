@@ -392,6 +392,12 @@ func TestNoticesForeignWrites(t *testing.T) {
 		if _, err := s.SetName("ours"); kindOf(err) != session.Conflict {
 			t.Errorf("after the file was deleted: %v", err)
 		}
+		folder := filepath.Dir(path)
+		os.RemoveAll(folder)
+		write(t, folder, "a file")
+		if _, err := s.SetName("ours"); kindOf(err) != session.Conflict {
+			t.Errorf("after its folder became a file: %v", err)
+		}
 	}
 	s.Close()
 }
