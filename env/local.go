@@ -147,16 +147,7 @@ func (l *Local) Info(ctx context.Context, path string) (FileInfo, error) {
 }
 
 func fileInfo(path string, st fs.FileInfo) FileInfo {
-	kind := KindOther
-	switch m := st.Mode(); {
-	case m.IsRegular():
-		kind = KindFile
-	case m.IsDir():
-		kind = KindDirectory
-	case m&fs.ModeSymlink != 0:
-		kind = KindSymlink
-	}
-	return FileInfo{Name: filepath.Base(path), Path: path, Kind: kind, Size: st.Size(), ModTime: st.ModTime()}
+	return FileInfo{Name: filepath.Base(path), Path: path, Kind: kindOf(st.Mode()), Size: st.Size(), ModTime: st.ModTime()}
 }
 
 // Exists implements FileSystem.

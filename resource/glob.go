@@ -5,22 +5,36 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pinch-agent/pinch/internal/glob"
+	"github.com/pinch-agent/pinch/internal/ignore"
 )
 
 // globCharacters mark a path as a pattern.
 const globCharacters = "*?[{"
 
-// globMatch matches a slash-separated path: * and ? within a segment, [...]
-// classes, ** for any number of segments, {a,b} for either.
-func globMatch(pattern, name string) bool {
-	segments := strings.Split(name, "/")
+// pathGlob is a pattern of settings and manifests: * and ? within a segment,
+// [...] classes, ** for any number of segments, {a,b} for either. One without
+// anything in it matches nothing.
+type pathGlob []*glob.Glob
+
+func compileGlob(pattern string) pathGlob {
+	var out pathGlob
 	for _, p := range expandBraces(pattern) {
-		if matchSegments(strings.Split(p, "/"), segments) {
-			return true
+		// Braces that are left are plain characters.
+		if g, err := glob.Compile(strings.NewReplacer("{", `\{`, "}", `\}`).Replace(p), glob.Options{}); err == nil {
+			out = append(out, g)
 		}
 	}
-	return false
+	return out
 }
+
+// match matches a slash-separated path.
+func (g pathGlob) match(name string) bool {
+	return slices.ContainsFunc(g, func(g *glob.Glob) bool { return g.Match(name) })
+}
+
+func globMatch(pattern, name string) bool { return compileGlob(pattern).match(name) }
 
 // maxBraces bounds what the braces of one pattern stand for.
 const maxBraces = 64
@@ -74,44 +88,12 @@ func cutBraces(p string) (before string, choices []string, after string, ok bool
 	return "", nil, "", false
 }
 
-// matchSegments takes as few segments as it can for each **, and more for the
-// last one only: that suffices, and costs no more than their product.
-func matchSegments(pattern, name []string) bool {
-	p, n := 0, 0
-	star, from := -1, 0 // the last ** and the segment it is tried to end before
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == "**":
-			star, from = p, n
-			if p == len(pattern)-1 {
-				return true // what is left is at least one segment
-			}
-			p++
-		case p < len(pattern) && matchSegment(pattern[p], name[n]):
-			p, n = p+1, n+1
-		case star >= 0:
-			from++
-			p, n = star+1, from
-		default:
-			return false
-		}
-	}
-	return p == len(pattern)
-}
-
-func matchSegment(pattern, name string) bool {
-	ok, err := path.Match(strings.ReplaceAll(pattern, "[!", "[^"), name)
-	return err == nil && ok
-}
-
-// ignoreRules is one list of gitignore rules: the last that matches decides.
-type ignoreRules []ignoreRule
-
-type ignoreRule struct {
-	segments []string
-	negated  bool
-	dirOnly  bool
-	anchored bool // matches from the scan root, else at any depth
+// ignoreRules are those of a folder and of the folders around it, up to the one
+// where a scan began.
+type ignoreRules struct {
+	outer *ignoreRules // nil for none
+	dir   string       // from where the scan began; "" for that folder
+	rules ignore.Rules
 }
 
 // maxIgnoreRules bounds a list: each file is compared with each rule.
@@ -120,59 +102,21 @@ const maxIgnoreRules = 2000
 // ignoreFiles are the names of the files that hold rules, in the order read.
 func ignoreFiles() []string { return []string{".gitignore", ".ignore", ".fdignore"} }
 
-// add appends the rules of one file. dir is its folder relative to the scan
-// root, "" for the root itself.
-func (rules ignoreRules) add(content, dir string) ignoreRules {
-	for line := range strings.Lines(content) {
-		if len(rules) >= maxIgnoreRules {
-			break
-		}
-		line = trim(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		var rule ignoreRule
-		if rest, ok := strings.CutPrefix(line, "!"); ok {
-			rule.negated, line = true, rest
-		}
-		line = strings.TrimPrefix(line, `\`) // \# and \! are plain characters
-		line = strings.TrimPrefix(line, "/")
-		if dir != "" {
-			line = escapeGlob(dir) + "/" + line
-		}
-		if rest, ok := strings.CutSuffix(line, "/"); ok {
-			rule.dirOnly, line = true, rest
-		}
-		if line == "" {
-			continue
-		}
-		rule.segments = strings.Split(line, "/")
-		rule.anchored = strings.Contains(line, "/")
-		rules = append(rules, rule)
-	}
-	return rules
-}
-
-func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(s)
-}
-
-// ignored decides about a path relative to the scan root.
-func (rules ignoreRules) ignored(name string, isDir bool) bool {
-	result := false
-	for _, r := range rules {
-		if r.dirOnly && !isDir {
-			continue
-		}
-		target := name
-		if !r.anchored {
-			target = path.Base(name)
-		}
-		if matchSegments(r.segments, strings.Split(target, "/")) {
-			result = !r.negated
+// ignored decides about a path relative to where the scan began.
+func (r *ignoreRules) ignored(name string, isDir bool) bool {
+	for ; r != nil; r = r.outer {
+		if v := r.rules.Match(relativeTo(r.dir, name), isDir); v != ignore.None {
+			return v == ignore.Ignored
 		}
 	}
-	return result
+	return false
+}
+
+func relativeTo(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return strings.TrimPrefix(name, dir+"/")
 }
 
 // locationPatterns are the entries of a resource list in settings that filter:

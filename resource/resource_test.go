@@ -339,9 +339,10 @@ func TestSaveTrust(t *testing.T) {
 }
 
 func TestIgnoreRules(t *testing.T) {
-	var rules ignoreRules
-	rules = rules.add("# comment\n*.log\nbuild/\n!keep.log\n\\#odd\n/root\na/**/z\n", "")
-	rules = rules.add("/tmp\n!local.log\n", "sub[1]")
+	var top ignoreRules
+	top.rules.Add("# comment\n*.log\nbuild/\n!keep.log\n\\#odd\n/root\na/**/z\n")
+	sub := ignoreRules{outer: &top, dir: "sub[1]"}
+	sub.rules.Add("/tmp\n!local.log\n")
 	for _, c := range []struct {
 		path string
 		dir  bool
@@ -354,6 +355,10 @@ func TestIgnoreRules(t *testing.T) {
 		{"sub[1]/tmp", true, true}, {"sub[1]/d/tmp", true, false}, {"tmp", true, false}, {"sub1/tmp", true, false},
 		{"sub[1]/local.log", false, false},
 	} {
+		rules := &top
+		if strings.HasPrefix(c.path, "sub[1]/") {
+			rules = &sub
+		}
 		if got := rules.ignored(c.path, c.dir); got != c.want {
 			t.Errorf("ignored(%s, %v) = %v", c.path, c.dir, got)
 		}

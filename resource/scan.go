@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/pinch-agent/pinch/internal/ignore"
 )
 
 const skillFile = "SKILL.md"
@@ -42,7 +44,7 @@ func scanSkills(root string, l layout) (files []string, complete bool) {
 }
 
 // folder scans dir, which is rel as seen from the root of the scan.
-func (s *skillScan) folder(dir, rel string, rules ignoreRules) {
+func (s *skillScan) folder(dir, rel string, outer *ignoreRules) {
 	real := canonical(dir)
 	if s.seen[real] {
 		return // a symbolic link that leads back
@@ -52,9 +54,10 @@ func (s *skillScan) folder(dir, rel string, rules ignoreRules) {
 	if err != nil {
 		return
 	}
+	rules := &ignoreRules{outer: outer, dir: rel, rules: ignore.Rules{Anchored: rel != "", Limit: maxIgnoreRules}}
 	for _, name := range ignoreFiles() {
 		if b, err := readText(filepath.Join(dir, name)); err == nil {
-			rules = rules[:len(rules):len(rules)].add(decode(b), rel)
+			rules.rules.Add(decode(b))
 		}
 	}
 	below := func(name string) string {
@@ -134,6 +137,7 @@ func expandGlob(pattern string, left int) (paths []string, complete bool) {
 	for strings.ContainsAny(root, globCharacters) {
 		root = filepath.Dir(root)
 	}
+	g := compileGlob(slash(pattern))
 	// What cannot be read has no matches.
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if left--; left < 0 {
@@ -148,7 +152,7 @@ func expandGlob(pattern string, left int) (paths []string, complete bool) {
 			}
 			return nil
 		}
-		if globMatch(slash(pattern), slash(path)) {
+		if g.match(slash(path)) {
 			paths = append(paths, path)
 			if d.IsDir() {
 				return filepath.SkipDir

@@ -1,5 +1,5 @@
-// Package tool holds the built-in tools of a coding agent: read, bash, edit and
-// write, working on an env.ExecutionEnv.
+// Package tool holds the built-in tools of a coding agent: read, bash, edit,
+// write, grep, find and ls, working on an env.ExecutionEnv.
 //
 //	e := &env.Local{Dir: dir}
 //	var queue tool.FileQueue
@@ -8,7 +8,14 @@
 //		tool.Bash(tool.BashOptions{Env: e}),
 //		tool.Edit(tool.EditOptions{Env: e, Queue: &queue}),
 //		tool.Write(tool.WriteOptions{Env: e, Queue: &queue}),
+//		tool.Grep(tool.GrepOptions{Env: e}),
+//		tool.Find(tool.FindOptions{Env: e}),
+//		tool.Ls(tool.LsOptions{Env: e}),
 //	}
+//
+// grep and find need no other programs. They pass over the files that ripgrep
+// and fd pass over, match as these do, and give their results in the order of
+// paths.
 //
 // What a model reads about a tool stands in the Markdown file of its name.
 //

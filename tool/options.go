@@ -49,3 +49,22 @@ type WriteOptions struct {
 	Env   env.ExecutionEnv // where files are; needed
 	Queue *FileQueue       // shared by the tools of one set that change files; nil for one of its own
 }
+
+// GrepOptions configure Grep.
+type GrepOptions struct {
+	Env env.ExecutionEnv // where files are; needed
+	// ConfigDir is the folder of the user's configuration, in which git's own
+	// is looked for; "" for .config in the home directory.
+	ConfigDir string
+}
+
+// FindOptions configure Find.
+type FindOptions struct {
+	Env       env.ExecutionEnv // where files are; needed
+	ConfigDir string           // as in GrepOptions
+}
+
+// LsOptions configure Ls.
+type LsOptions struct {
+	Env env.ExecutionEnv // where files are; needed
+}

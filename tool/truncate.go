@@ -25,6 +25,7 @@ type truncation struct {
 	bytes       int // shown
 	lastPartial bool
 	firstTooBig bool // the first line alone is over the limit, so nothing is shown
+	maxLines    int
 }
 
 func (t *truncation) appendJSON(dst []byte) []byte {
@@ -52,7 +53,7 @@ func (t *truncation) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"firstLineExceedsLimit":`...)
 	dst = strconv.AppendBool(dst, t.firstTooBig)
 	dst = append(dst, `,"maxLines":`...)
-	dst = strconv.AppendInt(dst, MaxLines, 10)
+	dst = strconv.AppendInt(dst, int64(t.maxLines), 10)
 	dst = append(dst, `,"maxBytes":`...)
 	dst = strconv.AppendInt(dst, MaxBytes, 10)
 	return append(dst, '}')
@@ -85,16 +86,22 @@ var lf = []byte{'\n'}
 
 // truncateHead keeps the first whole lines of a text. text is its start: all of
 // it, or at least more than MaxBytes or MaxLines of it.
-func truncateHead(text []byte, whole extent) truncation {
-	t := truncation{totalLines: whole.lines(), totalBytes: whole.bytes}
-	if t.totalLines <= MaxLines && t.totalBytes <= MaxBytes {
+func truncateHead(text []byte, whole extent) truncation { return truncateHeadTo(text, whole, MaxLines) }
+
+// anyLines stands for no bound of lines. It is the largest integer that
+// JavaScript keeps apart from its neighbours.
+const anyLines = 1<<53 - 1
+
+func truncateHeadTo(text []byte, whole extent, maxLines int) truncation {
+	t := truncation{totalLines: whole.lines(), totalBytes: whole.bytes, maxLines: maxLines}
+	if t.totalLines <= maxLines && t.totalBytes <= MaxBytes {
 		t.content = string(text)
 		t.lines, t.bytes = t.totalLines, len(text)
 		return t
 	}
 	t.truncated, t.by = true, "bytes"
 	end := 0 // of the kept part, without its last line feed
-	for pos := 0; t.lines < MaxLines && pos < len(text); t.lines++ {
+	for pos := 0; t.lines < maxLines && pos < len(text); t.lines++ {
 		n := bytes.IndexByte(text[pos:], '\n')
 		stop := pos + n
 		if n < 0 {
@@ -109,7 +116,7 @@ func truncateHead(text []byte, whole extent) truncation {
 		t.firstTooBig = true
 		return t
 	}
-	if t.lines == MaxLines {
+	if t.lines == maxLines {
 		t.by = "lines"
 	}
 	t.content, t.bytes = string(text[:end]), end
@@ -120,7 +127,7 @@ func truncateHead(text []byte, whole extent) truncation {
 // when that alone is too long. text is its end: all of it, or at least more than
 // MaxBytes of it.
 func truncateTail(text []byte, whole extent) truncation {
-	t := truncation{totalLines: whole.lines(), totalBytes: whole.bytes}
+	t := truncation{totalLines: whole.lines(), totalBytes: whole.bytes, maxLines: MaxLines}
 	if t.totalLines <= MaxLines && t.totalBytes <= MaxBytes {
 		t.content = string(text)
 		t.lines, t.bytes = t.totalLines, len(text)

@@ -332,6 +332,9 @@ func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *s
 		}}),
 		tool.Edit(tool.EditOptions{Env: e, Queue: &queue}),
 		tool.Write(tool.WriteOptions{Env: e, Queue: &queue}),
+		tool.Grep(tool.GrepOptions{Env: e, ConfigDir: p.getenv("XDG_CONFIG_HOME")}),
+		tool.Find(tool.FindOptions{Env: e, ConfigDir: p.getenv("XDG_CONFIG_HOME")}),
+		tool.Ls(tool.LsOptions{Env: e}),
 	}
 	var known []string
 	for _, t := range all {

@@ -50,8 +50,11 @@ var rules = []rule{
 	{"session", []string{"agent", "llm"}},
 	{"session/", []string{"session", "agent", "llm"}},
 	{"compact", []string{"session", "agent", "llm"}},
-	{"tool", []string{"agent", "env", "llm"}},
-	{"resource", []string{"agent", "env", "llm"}},
+	{"tool", []string{"agent", "env", "llm", "internal/lineregex", "internal/glob", "internal/ignore"}},
+	{"resource", []string{"agent", "env", "llm", "internal/glob", "internal/ignore"}},
+	{"internal/lineregex", nil},
+	{"internal/glob", nil},
+	{"internal/ignore", []string{"internal/glob"}},
 	{"internal/settings", nil},
 	{"harness", []string{"llm", "llm/transcript", "llm/catalog", "internal/wire", "auth", "agent", "session", "session/", "env", "tool", "resource", "compact"}},
 	{"internal/", []string{""}}, // everything

@@ -1,0 +1,132 @@
+package glob
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		pattern string
+		yes, no string // paths, by spaces
+	}{
+		{"a", "a", "b a/a A"},
+		{"*.go", "a.go .go", "a/b.go a.gop"},
+		{"?", "a", "ab / é"}, // é has two bytes
+		{"??", "ab é", "a"},
+		{"**", "a a/b", ""},
+		{"**/a", "a b/a c/b/a", "ab b/ab a/b"},
+		{"**/*.go", "a.go b/a.go", "a.gop"},
+		{"**/a/b", "a/b x/a/b", "xa/b"},
+		{"a/**", "a/b a/b/c", "a b"},
+		{"a/**/b", "a/b a/x/b a/x/y/b", "ab a/xb"},
+		{"a**b", "ab axb", "a/b"},
+		{"**a", "a xa", "x/a"},
+		{"a/**b", "a/b a/xb", "a/x/b"},
+		{"[ab]c", "ac bc", "cc ab"},
+		{"[!ab]c", "xc /c", "ac"},
+		{"[^a-c]", "d", "a b c"},
+		{"[]a]", "] a", "b"},
+		{"[!]a]", "b", "] a"},
+		{"[a-]", "a -", "b"},
+		{"[-a]", "a -", "b"},
+		{"[a-c-e]", "a b c d e", "-"},
+		{`[\]`, `\`, "a"},
+		{"{a,b}", "a b", "c {a,b}"},
+		{"{a,{b,c}d}", "a bd cd", "b"},
+		{"{,a}b", "ab", "b"}, // an empty alternative is none
+		{"{a/**,**/b}", "a/x b x/b", "a"},
+		{"a,b", "a,b", "a"},
+		{`\*\?\[\{`, `*?[{`, "ab"},
+		{"é*", "é éa", "e"},
+		{"a\xff?", "a\xffb", "ab"},
+	} {
+		g, err := Compile(c.pattern, Options{})
+		if err != nil {
+			t.Errorf("%q: %v", c.pattern, err)
+			continue
+		}
+		for _, p := range strings.Fields(c.yes) {
+			if !g.Match(p) {
+				t.Errorf("%q does not match %q", c.pattern, p)
+			}
+		}
+		for _, p := range strings.Fields(c.no) {
+			if g.Match(p) {
+				t.Errorf("%q matches %q", c.pattern, p)
+			}
+		}
+	}
+}
+
+func TestFoldCase(t *testing.T) {
+	for pattern, yes := range map[string]string{"a*B": "AxB aXb ab", "[a-c]": "A b", "**/k": "K x/k", "{a,B}": "A b", "[!b]": "A"} {
+		g, _ := Compile(pattern, Options{FoldCase: true})
+		for _, p := range strings.Fields(yes) {
+			if !g.Match(p) {
+				t.Errorf("%q does not match %q", pattern, p)
+			}
+		}
+	}
+	if g, _ := Compile("[!b]", Options{FoldCase: true}); g.Match("B") {
+		t.Error("[!b] matches B")
+	}
+	for pattern, want := range map[string]bool{"a": false, "aB": true, "[a-Z]": false, "[A-z]": true, "[!b]": false, "[!@]": true, "{a,B}": true, "é": true, "**/*": false} {
+		if g, err := Compile(pattern, Options{}); err == nil && g.HasUpper() != want {
+			t.Errorf("%q: upper case %v", pattern, !want)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"[":     "unclosed character class; missing ']'",
+		"a[]":   "unclosed character class; missing ']'",
+		"[b-a]": "invalid range; 'b' > 'a'",
+		"{a":    "unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)",
+		"a}":    "unopened alternate group; missing '{' (maybe escape '}' with '[}]'?)",
+		`a\`:    `dangling '\'`,
+	} {
+		if _, err := Compile(pattern, Options{}); err == nil || err.Error() != "error parsing glob '"+pattern+"': "+want {
+			t.Errorf("%q: %v", pattern, err)
+		}
+	}
+	if g, err := Compile("a[b", Options{OpenClass: true}); err != nil || !g.Match("a[b") || g.Match("ab") {
+		t.Errorf("an open class: %v", err)
+	}
+	for _, pattern := range []string{strings.Repeat("{", 1000), strings.Repeat("{a,", 40) + strings.Repeat("}", 40)} {
+		g, err := Compile(pattern, Options{})
+		if err == nil && !g.Match("a") {
+			t.Errorf("%.20q does not match", pattern)
+		}
+	}
+}
+
+// The quick kinds match as the expression does, and no pattern takes long.
+func FuzzMatch(f *testing.F) {
+	for _, s := range []string{"a", "**/a", "**/*.b", "{a,b/**}", "[!a-c]*?", `\*`, "a**/b", "***/**/{a}", "[]", "é[é-ü]"} {
+		f.Add(s, "b/a.b")
+	}
+	f.Fuzz(func(t *testing.T, pattern, path string) {
+		g, err := Compile(pattern, Options{})
+		if err != nil {
+			return
+		}
+		began := time.Now()
+		got := g.Match(path)
+		slow, err := Compile(pattern, Options{FoldCase: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got && !slow.Match(path) {
+			t.Errorf("%q matches %q only with its case", pattern, path)
+		}
+		if g.kind != anyForm && strings.ToLower(pattern+path) == pattern+path && got != slow.Match(path) {
+			t.Errorf("%q and %q: %v by the quick way", pattern, path, got)
+		}
+		if d := time.Since(began); d > time.Minute {
+			t.Errorf("took %v", d)
+		}
+	})
+}
