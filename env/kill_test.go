@@ -47,7 +47,7 @@ func (f *firstLine) end() { f.once.Do(func() { f.line <- "" }) }
 // gone waits until there is no process of that number; a zombie counts as gone.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if syscall.Kill(pid, 0) == syscall.ESRCH {
 			return
 		}

@@ -205,7 +205,7 @@ func TestCloseWhileAnInputIsAsked(t *testing.T) {
 		if kindOf(err) != harness.KindHook {
 			t.Errorf("got %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("the prompt goes on waiting for its hook")
 	}
 }

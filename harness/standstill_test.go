@@ -37,7 +37,7 @@ func TestHookThatHangsOutsideARun(t *testing.T) {
 	soon := func(t *testing.T, what string, do func()) {
 		t.Helper()
 		begun := time.Now()
-		if do(); time.Since(begun) > 10*time.Second {
+		if do(); time.Since(begun) > 60*time.Second {
 			t.Errorf("%s took %v", what, time.Since(begun))
 		}
 	}
@@ -312,7 +312,7 @@ func TestHookThatHangsAfterAMove(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		got, err := r.NavigateTree(ctx, target, harness.TreeOptions{})
-		if err != nil || got.Leaf != target || time.Since(begun) > 10*time.Second {
+		if err != nil || got.Leaf != target || time.Since(begun) > 60*time.Second {
 			t.Errorf("%+v, %v after %v", got, err, time.Since(begun))
 		}
 	})

@@ -156,18 +156,26 @@ func statesTable(states []providerState, now time.Time) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PROVIDER\tSOURCE\tTYPE\tEXPIRES")
 	for _, s := range states {
-		source := s.source
-		if s.variable != "" {
-			source += " (" + s.variable + ")"
-		}
-		kind := s.kind
-		if s.value != "" && s.value != "literal" {
-			kind += " (" + s.value + ")"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.id), cell(source), cell(kind), cell(s.expiry(now)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(s.id), cell(s.from()), cell(s.what()), cell(s.expiry(now)))
 	}
 	w.Flush()
 	return b.String()
+}
+
+// from is where the credential is.
+func (s *providerState) from() string {
+	if s.variable != "" {
+		return s.source + " (" + s.variable + ")"
+	}
+	return s.source
+}
+
+// what is the kind of the credential, and what holds it when that is not the file.
+func (s *providerState) what() string {
+	if s.value != "" && s.value != "literal" {
+		return s.kind + " (" + s.value + ")"
+	}
+	return s.kind
 }
 
 // cell is text for a table: what is in files may hold anything.

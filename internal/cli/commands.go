@@ -24,6 +24,12 @@ func commandOf(word string) commandFunc {
 		return runAuth
 	case "update":
 		return runUpdate
+	case "stats":
+		return runStats
+	case "sessions":
+		return runSessions
+	case "doctor":
+		return runDoctor
 	case "install", "remove", "uninstall", "list", "config":
 		return missing("Name skills, prompt templates and themes in settings.json, or put them into the agent folder")
 	case "mcp":

@@ -175,11 +175,11 @@ func agentFile(home, name string) string {
 
 func writeAgentFile(t *testing.T, home, name, text string) {
 	t.Helper()
-	dir := filepath.Join(home, ".pinch", "agent")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	path := filepath.Join(home, ".pinch", "agent", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

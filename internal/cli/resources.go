@@ -13,54 +13,69 @@ import (
 	"github.com/pinch-agent/pinch/resource"
 )
 
-// loadResources reads context files, skills, templates and prompt texts, and
-// gives the harness its system prompt and its expansion of inputs.
-func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error {
-	var report resourceReport
-	var files []resource.ContextFile
+// foundResources are the texts of a start, with what is to be said about them.
+type foundResources struct {
+	files     []resource.ContextFile
+	skills    []resource.Skill
+	templates []resource.Template
+	packages  []resource.Package
+	text      resource.PromptText
+	report    resourceReport
+	named     []string // files and folders that a person named
+}
+
+// findResources reads context files, skills, templates and prompt texts.
+func (p *program) findResources(a *Args, w *workspace) *foundResources {
+	f := &foundResources{}
+	var d []resource.Diagnostic
 	if !a.NoContextFiles {
-		var d []resource.Diagnostic
-		files, d = resource.ContextFiles(w.folders)
-		report.problems(d)
+		f.files, d = resource.ContextFiles(w.folders)
+		f.report.problems(d)
 	}
 	// A session may work elsewhere; what a person names is seen from here.
 	skillPaths, templatePaths := p.paths(a.Skills), p.paths(a.PromptTemplates)
-	packages, d := resource.FindPackages(resource.PackageOptions{
+	f.packages, d = resource.FindPackages(resource.PackageOptions{
 		Folders: w.folders, Trusted: w.trusted, Temporary: folders(p.paths(a.Extensions)),
 		User: packageEntries(w.settings.User), Project: packageEntries(w.settings.Project),
 	})
-	report.problems(d)
-	skills, d := resource.LoadSkills(resource.SkillOptions{
-		Folders: w.folders, Trusted: w.trusted, None: a.NoSkills, Paths: skillPaths, Packages: packages,
+	f.report.problems(d)
+	f.skills, d = resource.LoadSkills(resource.SkillOptions{
+		Folders: w.folders, Trusted: w.trusted, None: a.NoSkills, Paths: skillPaths, Packages: f.packages,
 		User: entries(w.settings.User, "skills"), Project: entries(w.settings.Project, "skills"),
 	})
-	report.problems(d)
-	templates, d := resource.LoadTemplates(resource.TemplateOptions{
-		Folders: w.folders, Trusted: w.trusted, None: a.NoTemplates, Paths: templatePaths, Packages: packages,
+	f.report.problems(d)
+	f.templates, d = resource.LoadTemplates(resource.TemplateOptions{
+		Folders: w.folders, Trusted: w.trusted, None: a.NoTemplates, Paths: templatePaths, Packages: f.packages,
 		User: entries(w.settings.User, "prompts"), Project: entries(w.settings.Project, "prompts"),
 	})
-	report.problems(d)
-	text, d := resource.LoadPromptText(w.folders, w.trusted, p.cwd, a.SystemPrompt, a.AppendSystemPrompt)
-	report.problems(d)
-	report.findings(text.Findings)
-	for _, f := range files {
-		report.findings(f.Findings)
+	f.report.problems(d)
+	f.text, d = resource.LoadPromptText(w.folders, w.trusted, p.cwd, a.SystemPrompt, a.AppendSystemPrompt)
+	f.report.problems(d)
+	f.report.findings(f.text.Findings)
+	for _, c := range f.files {
+		f.report.findings(c.Findings)
 	}
-	for _, s := range skills {
-		report.findings(s.Findings)
+	for _, s := range f.skills {
+		f.report.findings(s.Findings)
 	}
-	for _, t := range templates {
-		report.findings(t.Findings)
+	for _, t := range f.templates {
+		f.report.findings(t.Findings)
 	}
-	named := slices.Concat(skillPaths, templatePaths, p.paths(a.AppendSystemPrompt))
+	f.named = slices.Concat(skillPaths, templatePaths, p.paths(a.AppendSystemPrompt))
 	if a.SystemPrompt != nil {
-		named = append(named, p.path(*a.SystemPrompt))
+		f.named = append(f.named, p.path(*a.SystemPrompt))
 	}
-	report.print(p, a.Verbose, named)
+	return f
+}
+
+// loadResources gives the harness its system prompt and its expansion of inputs.
+func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error {
+	f := p.findResources(a, w)
+	f.report.print(p, a.Verbose, f.named)
 	prompt := func(tools []*agent.Tool) ([]llm.Section, error) {
 		return resource.Prompt(resource.PromptOptions{
-			Cwd: w.folders.Cwd, AgentFolder: w.folders.Agent, Preamble: text.Preamble, Addendum: text.Addendum,
-			Tools: tools, ContextFiles: files, Skills: skills,
+			Cwd: w.folders.Cwd, AgentFolder: w.folders.Agent, Preamble: f.text.Preamble, Addendum: f.text.Addendum,
+			Tools: tools, ContextFiles: f.files, Skills: f.skills,
 		})
 	}
 	if _, err := prompt(o.Tools); err != nil {
@@ -71,12 +86,12 @@ func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error
 		return sections
 	}
 	o.Expand = func(input string) string {
-		expanded, err := resource.ExpandSkill(input, skills)
+		expanded, err := resource.ExpandSkill(input, f.skills)
 		if err != nil {
 			p.warn("%s", sentence(err))
 			return input
 		}
-		return resource.ExpandTemplate(expanded, templates)
+		return resource.ExpandTemplate(expanded, f.templates)
 	}
 	return nil
 }

@@ -195,7 +195,7 @@ func (x *aiExchange) run(t *testing.T, o outcome, prefix string, entries formatE
 	server.load(x.Script)
 	m, req := x.request(t)
 	req.Memo = memo
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if x.Abort != nil && x.Abort.Before {
 		cancel()

@@ -205,13 +205,14 @@ type runResult struct {
 // run runs the program to its end. Without input it gets a closed stdin.
 func (w *world) run(t *testing.T, argv []string, stdin *string, env map[string]string) runResult {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	exe := program(t) // the build takes its own time
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	args := make([]string, len(argv))
 	for i, a := range argv {
 		args[i] = w.b.fill(a)
 	}
-	cmd := exec.CommandContext(ctx, program(t), args...)
+	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Dir = w.work
 	cmd.Env = w.env(env)
 	if stdin != nil {

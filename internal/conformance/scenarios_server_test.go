@@ -66,7 +66,7 @@ func (s *scenarioServer) wasLeft() bool {
 	select {
 	case <-s.left:
 		return true
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		return false
 	}
 }

@@ -297,7 +297,7 @@ func (c *scenarioCell) stream(req *llm.Request) *scenarioHeard {
 func (c *scenarioCell) streamOn(ctx context.Context, m *llm.Model, req *llm.Request, see func(*llm.Event)) *scenarioHeard {
 	c.Helper()
 	c.streams++
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // for a format that waits for ever
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // for a format that waits for ever
 	defer cancel()
 	stream, err := c.format.Stream(ctx, m, req)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestStaleLockIsTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		setTime(t, dir, time.Now().Add(-age))
-		l, err := TakeLock(within(t, 10*time.Second), dir, 100*time.Millisecond)
+		l, err := TakeLock(within(t, 60*time.Second), dir, 100*time.Millisecond)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

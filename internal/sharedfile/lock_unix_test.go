@@ -26,7 +26,7 @@ func TestLockOfAnotherUser(t *testing.T) {
 		if err := os.Chmod(dir, 0); err != nil {
 			t.Fatal(err)
 		}
-		take = func() (*Lock, error) { return TakeLock(within(t, 5*time.Second), dir, stale) }
+		take = func() (*Lock, error) { return TakeLock(within(t, 60*time.Second), dir, stale) }
 	}
 	l, err := take()
 	if err != nil || l == nil || !l.Held() {

@@ -78,7 +78,7 @@ func TestConfigReachesEveryFormat(t *testing.T) {
 			// {"https://api.openai.com/auth":{"chatgpt_account_id":"acc"}}
 			key = "e30.eyJodHRwczovL2FwaS5vcGVuYWkuY29tL2F1dGgiOnsiY2hhdGdwdF9hY2NvdW50X2lkIjoiYWNjIn19.c2ln"
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		s, err := api.Stream(ctx, m, &llm.Request{
 			Messages: []llm.Message{llm.UserText("hi", 0)},
 			Options:  llm.Options{APIKey: key, SamplingParams: jsontext.Value(`{}`)},

@@ -36,6 +36,16 @@ func (r *Repository) ListAll(ctx context.Context, progress Progress) ([]session.
 	return r.read(ctx, r.allFiles(), progress)
 }
 
+// Files lists the paths of the session files of a working directory, "" for all,
+// by name. With Folder set, which all share, it lists that whole folder. Nothing is
+// read: a file may turn out to be no session.
+func (r *Repository) Files(cwd string) []string {
+	if cwd == "" {
+		return r.allFiles()
+	}
+	return files(r.Dir(cwd))
+}
+
 func (r *Repository) allFiles() []string {
 	if r.Folder != "" {
 		return files(r.Folder)

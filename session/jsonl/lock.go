@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -108,4 +109,21 @@ func holder(name string) string {
 		return " by " + text
 	}
 	return ""
+}
+
+// InUse reports whether somebody has a session file open for writing now, in this
+// process or another. Where there are no locks nobody seems to.
+func (r *Repository) InUse(path string) bool {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	name := path + lockSuffix
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	// Asking for a share leaves the file as it is, whoever it was left by.
+	f := flock.New(name, flock.SetFlag(os.O_RDONLY))
+	defer f.Close()
+	free, err := f.TryRLock()
+	return err == nil && !free
 }

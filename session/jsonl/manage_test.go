@@ -369,3 +369,43 @@ func TestImportOfAnOldVersion(t *testing.T) {
 		t.Errorf("copy\n%s", got)
 	}
 }
+
+func TestInUse(t *testing.T) {
+	r := &jsonl.Repository{Root: t.TempDir()}
+	path := create(t, r, "one", "/srv/a", "hello")
+	if r.InUse(path) || r.InUse(path+".gone") {
+		t.Error("nobody has the session open")
+	}
+	s, err := r.Open(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.InUse(path) {
+		t.Error("the session is open")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// The lock of a program that was killed, and something else of its name.
+	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r.InUse(path) {
+		t.Error("a lock that was left holds nobody")
+	}
+	if got := left(t, r.Root); !slices.Contains(got, filepath.Base(path)+".lock") {
+		t.Errorf("the lock was taken away: %q", got)
+	}
+	if err := os.Remove(path + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path+".lock", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if r.InUse(path) {
+		t.Error("a folder is no lock")
+	}
+	if got := r.Files("/srv/a"); !slices.Equal(got, []string{path}) || !slices.Equal(got, r.Files("")) || len(r.Files("/srv/b")) > 0 {
+		t.Errorf("files %q", got)
+	}
+}

@@ -48,7 +48,11 @@ func Run(ctx context.Context, h *harness.Harness, prompts []opening.Prompt, out 
 		err = e
 	}
 	if e := w.Err(); err != nil && e != nil {
-		err = fmt.Errorf("the records could not be written (%w): what was done until then is in the session", e)
+		where := ""
+		if h.Session().File() != "" {
+			where = ": what was done until then is in the session"
+		}
+		err = fmt.Errorf("the records could not be written (%w)%s", e, where)
 	}
 	return err
 }

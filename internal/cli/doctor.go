@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/version"
+)
+
+const doctorUsage = `Usage: pinch doctor [--online] [--json]
+
+Looks at what is set up, what works, and says what to do where something does not.
+It changes nothing, prints no keys and stays offline; --online sends each provider
+that is set up one short question, which costs a few tokens. The status is 1 when
+something fails, 0 also with warnings.
+`
+
+// condition is the outcome of a check.
+type condition string
+
+const (
+	fine    condition = "ok"
+	warning condition = "warn"
+	failing condition = "fail"
+)
+
+// check is one line of a report.
+type check struct {
+	topic     string
+	condition condition
+	text      string
+	advice    string // what to do; "" for nothing
+}
+
+// doctor looks at an installation.
+type doctor struct {
+	p      *program
+	topic  string // that checks are about now
+	checks []check
+}
+
+func (d *doctor) add(c condition, advice, format string, args ...any) {
+	d.checks = append(d.checks, check{d.topic, c, printable(fmt.Sprintf(format, args...)), printable(advice)})
+}
+
+func (d *doctor) ok(format string, args ...any)           { d.add(fine, "", format, args...) }
+func (d *doctor) warn(advice, format string, args ...any) { d.add(warning, advice, format, args...) }
+func (d *doctor) fail(advice, format string, args ...any) { d.add(failing, advice, format, args...) }
+
+// runDoctor is "pinch doctor".
+func runDoctor(ctx context.Context, p *program, words []string) error {
+	if asksHelp(words) {
+		_, err := io.WriteString(p.out, doctorUsage)
+		return err
+	}
+	asJSON, online := false, false
+	for _, word := range words {
+		switch word {
+		case "--json":
+			asJSON = true
+		case "--online":
+			online = true
+		default:
+			return fmt.Errorf("Unknown word for pinch doctor: %s (pinch doctor --help says how it is used)", word)
+		}
+	}
+	d := &doctor{p: p}
+	if err := d.examine(ctx, online); err != nil {
+		return err
+	}
+	var err error
+	if asJSON {
+		_, err = fmt.Fprintf(p.out, "%s\n", d.json())
+	} else {
+		_, err = io.WriteString(p.out, d.table())
+	}
+	if err == nil && d.worst() == failing {
+		err = exitError(1)
+	}
+	return err
+}
+
+func (d *doctor) count(c condition) (n int) {
+	for i := range d.checks {
+		if d.checks[i].condition == c {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *doctor) worst() condition {
+	for _, c := range []condition{failing, warning} {
+		if d.count(c) > 0 {
+			return c
+		}
+	}
+	return fine
+}
+
+// table is the report for people: what to do stands below what is wrong.
+func (d *doctor) table() string {
+	width := 0
+	for _, c := range d.checks {
+		width = max(width, utf8.RuneCountInString(c.topic))
+	}
+	var b strings.Builder
+	for _, c := range d.checks {
+		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", c.condition, width, c.topic, c.text)
+		if c.advice != "" {
+			fmt.Fprintf(&b, "%*s-> %s\n", width+8, "", c.advice)
+		}
+	}
+	b.WriteString("\n" + d.summary() + "\n")
+	return b.String()
+}
+
+func (d *doctor) summary() string {
+	plural := func(n int, word string) string {
+		if n == 1 {
+			return "1 " + word
+		}
+		return fmt.Sprintf("%d %ss", n, word)
+	}
+	switch f, w := d.count(failing), d.count(warning); {
+	case f > 0 && w > 0:
+		return plural(f, "failure") + " and " + plural(w, "warning") + "."
+	case f > 0:
+		return plural(f, "failure") + "."
+	case w > 0:
+		return plural(w, "warning") + "; nothing fails."
+	}
+	return "All is well."
+}
+
+// json is the report for programs, one object.
+func (d *doctor) json() []byte {
+	o := jsonwire.Begin(nil)
+	o.Text("version", version.Version)
+	o.Text("status", string(d.worst()))
+	o.Key("checks")
+	o.B = append(o.B, '[')
+	for i, c := range d.checks {
+		if i > 0 {
+			o.B = append(o.B, ',')
+		}
+		e := jsonwire.Begin(o.B)
+		e.Text("topic", c.topic)
+		e.Text("status", string(c.condition))
+		e.Text("text", c.text)
+		e.OptText("advice", c.advice)
+		o.B = e.End()
+	}
+	o.B = append(o.B, ']')
+	return o.End()
+}
