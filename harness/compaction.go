@@ -14,6 +14,24 @@ import (
 	"github.com/pinch-agent/pinch/session"
 )
 
+// AutoCompaction reports whether the conversation is compacted by itself; what
+// Options.Compaction says of single models counts all the same.
+func (h *Harness) AutoCompaction() bool { return !h.compaction().Disabled }
+
+// SetAutoCompaction says whether the conversation is compacted by itself, from
+// the next look at its size on.
+func (h *Harness) SetAutoCompaction(on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opts.Compaction.Disabled = !on
+}
+
+func (h *Harness) compaction() compact.Settings {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.opts.Compaction
+}
+
 // Compacted is what a compaction did.
 type Compacted struct {
 	Entry        *session.Entry // holds a *session.CompactionEntry
@@ -53,7 +71,7 @@ func (h *Harness) Compact(ctx context.Context, instructions string) (*Compacted,
 	err := h.structural(ctx, op, PhaseCompaction, func(_ context.Context, r *run) error {
 		c := compaction{reason: compact.Manual, instructions: instructions}
 		made, failed, err := h.announced(r, c, func(ctx context.Context) (*Compacted, error) {
-			path, l := h.sess.Path(), h.opts.Compaction.For(h.nextModel(r))
+			path, l := h.sess.Path(), h.compaction().For(h.nextModel(r))
 			p, err := compact.Prepare(path, l)
 			if h.opts.Embedded && errors.Is(err, &compact.Error{Kind: compact.NothingToCompact}) {
 				p, err = compact.PrepareAll(path, l) // a program that asks for a summary gets one
@@ -168,12 +186,12 @@ func (h *Harness) endCompaction(ctx context.Context, r *run, c compaction, out *
 	case errors.Is(failed, &compact.Error{Kind: compact.Aborted}) || ctx.Err() != nil:
 		end.Aborted = true
 	default:
-		end.ErrorMessage = "Auto-compaction failed: " + failureText(failed)
+		end.ErrorMessage = "Auto-compaction failed: " + Explain(failed)
 		switch c.reason {
 		case compact.Manual:
-			end.ErrorMessage = "Compaction failed: " + failureText(failed)
+			end.ErrorMessage = "Compaction failed: " + Explain(failed)
 		case compact.Overflow:
-			end.ErrorMessage = "Context overflow recovery failed: " + failureText(failed)
+			end.ErrorMessage = "Context overflow recovery failed: " + Explain(failed)
 		}
 	}
 	if failed != nil {
@@ -185,8 +203,9 @@ func (h *Harness) endCompaction(ctx context.Context, r *run, c compaction, out *
 	return h.emit(r.ctx, &end)
 }
 
-// failureText is a failed compaction in a person's words.
-func failureText(err error) string {
+// Explain is what an error of the harness says to a person, without the
+// operation that failed.
+func Explain(err error) string {
 	e, ok := errors.AsType[*compact.Error](err)
 	if !ok {
 		if e, ok := errors.AsType[*Error](err); ok {
@@ -273,7 +292,7 @@ func (h *Harness) withSummaries(ctx context.Context, r *run, source, reason stri
 	defer stop()
 	var fault error // of a listener
 	err = write(ctx, compact.Options{
-		Model: model, ThinkingLevel: level, Request: h.Request(), Retry: h.opts.Retry, Now: h.now,
+		Model: model, ThinkingLevel: level, Request: h.Request(), Retry: h.repeats(), Now: h.now,
 		Stream: func(ctx context.Context, m *llm.Model, req *llm.Request) (*llm.Stream, error) {
 			m = key.addTo(m, req)
 			if err := h.beforeRequest(ctx, r, m, req); err != nil {

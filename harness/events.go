@@ -93,6 +93,8 @@ type Event struct {
 	OldLeaf, NewLeaf    string      // session_tree; "" for the place before the first entry
 	FromHook            bool        // session_tree: a hook gave the summary
 	SessionFile         string      // session_start: the one before; session_shutdown: the one to come; "" for none
+
+	seen chan struct{} // no event: closed when those before have been delivered
 }
 
 // Listener receives events one at a time, in their one order. The harness waits
@@ -141,6 +143,21 @@ func (h *Harness) Tell(ev Event) {
 	h.post(ev)
 	h.mu.Unlock()
 	h.deliver()
+}
+
+// Delivered waits until the listeners have seen everything that was told before,
+// such as what a change of the queues or of the model caused. The error is that
+// of ctx. As it waits, listeners and hooks must leave it to a goroutine of their
+// own.
+func (h *Harness) Delivered(ctx context.Context) error {
+	seen := make(chan struct{})
+	h.Tell(Event{seen: seen})
+	select {
+	case <-seen:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // watched reports whether anybody gets notifications of a type.
@@ -270,6 +287,10 @@ func (h *Harness) drain(ctx context.Context) {
 	for len(h.posted) > 0 {
 		ev := h.posted[0]
 		h.posted = h.posted[1:]
+		if ev.seen != nil {
+			close(ev.seen)
+			continue
+		}
 		if err := h.tell(ctx, &ev); err != nil && h.run != nil && h.run.fault == nil {
 			h.run.fault = err
 		}

@@ -30,11 +30,11 @@ func (h *Harness) fit(r *run, beforePrompt bool) (again, compacted bool, err err
 		return false, false, nil
 	}
 	model := h.nextModel(r)
-	if !h.opts.Compaction.For(model).Enabled {
+	if !h.compaction().For(model).Enabled {
 		return false, false, nil
 	}
 	d := compact.Decide(compact.Situation{
-		Path: h.sess.Path(), Model: model, Settings: h.opts.Compaction, Meter: &h.meter,
+		Path: h.sess.Path(), Model: model, Settings: h.compaction(), Meter: &h.meter,
 		BeforePrompt: beforePrompt, Recovered: h.recovered,
 	})
 	switch {
@@ -82,10 +82,10 @@ func (h *Harness) fit(r *run, beforePrompt bool) (again, compacted bool, err err
 // fitBetween makes room between two turns of a run.
 func (h *Harness) fitBetween(r *run) error {
 	model := h.nextModel(r)
-	if r.ctx.Err() != nil || r.broken != nil || model.ContextWindow <= 0 || !h.opts.Compaction.For(model).Enabled {
+	if r.ctx.Err() != nil || r.broken != nil || model.ContextWindow <= 0 || !h.compaction().For(model).Enabled {
 		return nil
 	}
-	if compact.Between(h.sess.Path(), model, h.opts.Compaction, &h.meter).Reason == "" {
+	if compact.Between(h.sess.Path(), model, h.compaction(), &h.meter).Reason == "" {
 		h.futile.n = 0
 		return nil
 	}
@@ -95,7 +95,7 @@ func (h *Harness) fitBetween(r *run) error {
 		}
 	}
 	if window := int64(model.ContextWindow); h.meter.Tokens(h.sess.Path()) > window {
-		_, err := h.shortenResults(r, window-h.opts.Compaction.For(model).ReserveTokens)
+		_, err := h.shortenResults(r, window-h.compaction().For(model).ReserveTokens)
 		return err
 	}
 	return nil
@@ -165,7 +165,7 @@ func (h *Harness) shortenResults(r *run, most int64) (done bool, err error) {
 // compactAuto makes a compaction that nobody asked for. It is not tried when
 // there is nothing to sum up. The error is that of a listener or of the session.
 func (h *Harness) compactAuto(r *run, c compaction) (tried, done bool, err error) {
-	path, l := h.sess.Path(), h.opts.Compaction.For(h.nextModel(r))
+	path, l := h.sess.Path(), h.compaction().For(h.nextModel(r))
 	p, err := compact.Prepare(path, l)
 	if err != nil && c.refused {
 		p, err = compact.PrepareHalf(path, l)
@@ -212,7 +212,7 @@ func (h *Harness) noteUse(r *run, c compaction, out *Compacted, failed error) {
 	}
 	switch {
 	case out != nil:
-		l := h.opts.Compaction.For(m)
+		l := h.compaction().For(m)
 		l.Enabled = true
 		if h.futile.n++; m.ContextWindow <= 0 || !compact.Should(out.TokensAfter, int64(m.ContextWindow), l) {
 			h.futile.n = 0

@@ -188,6 +188,7 @@ func (h *Harness) input(ctx context.Context, op string, in Input) (_ Input, hand
 			continue
 		}
 		shown := in
+		shown.Accepted = nil
 		shown.Images = slices.Clone(in.Images)
 		c, err := askSet(ctx, h, s, HookInput, false, func(ctx context.Context) (*InputChange, error) {
 			return s.Input(ctx, shown)

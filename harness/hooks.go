@@ -186,6 +186,26 @@ type Input struct {
 	// Behavior says what becomes of it while a run is active; "" refuses it as
 	// busy.
 	Behavior QueueBehavior
+	// Accepted, when not nil, is told once what becomes of an input that is not
+	// refused, before the first event of its run. The harness waits for it. Hooks
+	// do not see it.
+	Accepted func(Disposition)
+}
+
+// Disposition is what became of an input.
+type Disposition string
+
+// The dispositions.
+const (
+	InputStarted Disposition = "started" // a run begins with it
+	InputQueued  Disposition = "queued"  // it waits for a run
+	InputHandled Disposition = "handled" // a hook did what it asks for
+)
+
+func (in Input) accepted(d Disposition) {
+	if in.Accepted != nil {
+		in.Accepted(d)
+	}
 }
 
 // InputChange is what a hook makes of an input. Handled ends its way: the hook

@@ -43,8 +43,12 @@ func (h *Harness) Submit(ctx context.Context, in Input) (*llm.Assistant, error) 
 	defer context.AfterFunc(h.life, done)() // no run holds the hooks yet, which Close could end
 	in, handled, err := h.input(asked, op, in)
 	done()
-	if handled || err != nil {
+	if err != nil {
 		return nil, err
+	}
+	if handled {
+		in.accepted(InputHandled)
+		return nil, nil
 	}
 	m, err := h.userMessage(op, in.Text, in.Images)
 	if err != nil {
@@ -57,16 +61,21 @@ func (h *Harness) Submit(ctx context.Context, in Input) (*llm.Assistant, error) 
 			h.postQueues()
 			h.mu.Unlock()
 			h.deliver()
+			in.accepted(InputQueued)
 			return nil, nil
 		}
 		h.mu.Unlock()
 	}
-	return h.PromptMessages(ctx, m)
+	return h.promptMessages(ctx, in.accepted, m)
 }
 
 // PromptMessages is Prompt with messages as they are; hooks for inputs are not
 // asked.
 func (h *Harness) PromptMessages(ctx context.Context, messages ...agent.Message) (*llm.Assistant, error) {
+	return h.promptMessages(ctx, func(Disposition) {}, messages...)
+}
+
+func (h *Harness) promptMessages(ctx context.Context, accepted func(Disposition), messages ...agent.Message) (*llm.Assistant, error) {
 	const op = "prompt"
 	if len(messages) == 0 {
 		return nil, &Error{KindInvalidArgument, op, errors.New("no message given")}
@@ -92,6 +101,7 @@ func (h *Harness) PromptMessages(ctx context.Context, messages ...agent.Message)
 		if err != nil && r.ctx.Err() == nil {
 			return nil, err
 		}
+		accepted(InputStarted)
 		return slices.Concat(r.snap.patches(), r.unsaid, added), nil
 	})
 }

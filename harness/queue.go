@@ -106,15 +106,23 @@ const (
 // and NavigateTree, it waits for the next prompt and joins its first turn; with
 // Options.Embedded it is refused then.
 func (h *Harness) Steer(text string, images ...*llm.Image) error {
-	_, err := h.queueInput("steer", Input{Text: text, Images: images, Behavior: AsSteering})
-	return err
+	return h.queueInput("steer", Input{Text: text, Images: images, Behavior: AsSteering})
 }
 
 // FollowUp queues a message that is delivered when nothing else is left to do.
 // While idle it is as Steer.
 func (h *Harness) FollowUp(text string, images ...*llm.Image) error {
-	_, err := h.queueInput("follow up", Input{Text: text, Images: images, Behavior: AsFollowUp})
-	return err
+	return h.queueInput("follow up", Input{Text: text, Images: images, Behavior: AsFollowUp})
+}
+
+// Queue is Steer or FollowUp, as in.Behavior says, for an input whose source is
+// known.
+func (h *Harness) Queue(in Input) error {
+	const op = "queue"
+	if in.Behavior != AsSteering && in.Behavior != AsFollowUp {
+		return &Error{KindInvalidArgument, op, fmt.Errorf("the behaviour %q is neither %s nor %s", in.Behavior, AsSteering, AsFollowUp)}
+	}
+	return h.queueInput(op, in)
 }
 
 // SteerMessages is Steer with messages as they are, such as *session.Custom.
@@ -128,26 +136,34 @@ func (h *Harness) FollowUpMessages(messages ...agent.Message) error {
 }
 
 // queueInput takes an input through the hooks and into its queue.
-func (h *Harness) queueInput(op string, in Input) (handled bool, err error) {
+func (h *Harness) queueInput(op string, in Input) error {
 	h.mu.Lock()
 	ctx := h.life
-	err = h.mayQueue(op)
+	err := h.mayQueue(op)
 	if h.run != nil {
 		ctx = h.run.ctx
 	}
 	h.mu.Unlock()
 	if err != nil {
-		return false, err
+		return err
 	}
-	in, handled, err = h.input(ctx, op, in)
-	if handled || err != nil {
-		return handled, err
+	in, handled, err := h.input(ctx, op, in)
+	if err != nil {
+		return err
+	}
+	if handled {
+		in.accepted(InputHandled)
+		return nil
 	}
 	m, err := h.userMessage(op, in.Text, in.Images)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return false, h.enqueue(op, h.queueFor(in.Behavior), []agent.Message{m})
+	err = h.enqueue(op, h.queueFor(in.Behavior), []agent.Message{m})
+	if err == nil {
+		in.accepted(InputQueued)
+	}
+	return err
 }
 
 func (h *Harness) queueFor(b QueueBehavior) *queue {

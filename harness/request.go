@@ -108,7 +108,10 @@ func (h *Harness) credentials(ctx context.Context, m *llm.Model) (Credentials, e
 // stream adds credentials to a request and sends it. What fails before the
 // request is an answer of its own, as everything later is.
 func (h *Harness) stream(ctx context.Context, r *run, m *llm.Model, req *llm.Request) (*llm.Stream, error) {
-	if r.unrouted != nil {
+	switch {
+	case ctx.Err() != nil:
+		return h.unsent(ctx, m, ctx.Err()), nil
+	case r.unrouted != nil:
 		return h.unsent(ctx, m, r.unrouted), nil
 	}
 	c, err := r.key, error(nil)
@@ -173,13 +176,17 @@ func (h *Harness) unsent(ctx context.Context, m *llm.Model, err error) *llm.Stre
 	return llm.NewStream(&aborted{&llm.Assistant{
 		Content: []llm.Block{},
 		API:     m.API, Provider: m.Provider, Model: m.ID,
-		StopReason: llm.StopAborted, ErrorMessage: abortedText,
+		StopReason: llm.StopAborted, ErrorMessage: unsentText,
 		Timestamp: h.now().UnixMilli(),
 	}})
 }
 
-// abortedText is the error of an answer that was aborted.
-const abortedText = "Request was aborted"
+// The errors of answers that were aborted: while one was on its way, and before
+// it was asked for.
+const (
+	abortedText = "Request was aborted"
+	unsentText  = "This operation was aborted"
+)
 
 // aborted is a stream whose only event says that the request was aborted.
 type aborted struct{ message *llm.Assistant }

@@ -12,8 +12,22 @@ import (
 // Retry says how failed requests are repeated.
 type Retry = llm.Retry
 
+// SetAutoRetry says whether failed requests are repeated, from the next failure
+// on.
+func (h *Harness) SetAutoRetry(on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.opts.Retry.Disabled = !on
+}
+
+func (h *Harness) repeats() Retry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.opts.Retry
+}
+
 func (h *Harness) willRetry(r *run) bool {
-	return r.ctx.Err() == nil && r.broken == nil && !h.faulted(r) && h.opts.Retry.Repeats(r.last, r.answers(h).ContextWindow, r.attempt)
+	return r.ctx.Err() == nil && r.broken == nil && !h.faulted(r) && h.repeats().Repeats(r.last, r.answers(h).ContextWindow, r.attempt)
 }
 
 // faulted reports whether a hook failed while the last answer arrived: that is
@@ -34,7 +48,7 @@ func (h *Harness) retry(r *run) (bool, error) {
 	}
 	defer h.enter(r, PhaseRetry)()
 	r.attempt++
-	delay := h.opts.Retry.Delay(r.attempt)
+	delay := h.repeats().Delay(r.attempt)
 	wait, stop := context.WithCancel(r.ctx)
 	defer stop()
 	h.mu.Lock()
@@ -47,7 +61,7 @@ func (h *Harness) retry(r *run) (bool, error) {
 	}()
 	err := h.emit(r.ctx, &Event{
 		Event:   agent.Event{Type: AutoRetryStart},
-		Attempt: r.attempt, MaxAttempts: h.opts.Retry.Max(),
+		Attempt: r.attempt, MaxAttempts: h.repeats().Max(),
 		DelayMs:      delay.Milliseconds(),
 		ErrorMessage: r.last.ErrorMessage,
 	})

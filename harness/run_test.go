@@ -127,7 +127,7 @@ func TestContextThatEndedBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m, err := r.Prompt(ctx, "go")
-	if err != nil || m.StopReason != llm.StopAborted || m.ErrorMessage != "Request was aborted" {
+	if err != nil || m.StopReason != llm.StopAborted || m.ErrorMessage != "This operation was aborted" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	r.wantSaid("user:go assistant:!aborted")

@@ -118,6 +118,24 @@ const (
 	imageUnconverted = "[Image omitted: could not be converted to a supported inline image format.]"
 )
 
+// FitImage is a picture of a prompt within the limits of a model, nil for one of
+// the usual limits. hints tell the model what was done to it; the picture is nil
+// when it cannot be shown.
+func FitImage(img *llm.Image, m *llm.Model) (fitted *llm.Image, hints []string) {
+	data, err := base64.StdEncoding.DecodeString(img.Data)
+	if err != nil {
+		return nil, []string{imageTooBig}
+	}
+	shown := showImage(img.MimeType, data, imageLimitsOf(m), true)
+	switch {
+	case shown.data == nil:
+		return nil, shown.hints
+	case len(shown.hints) == 0:
+		return img, nil
+	}
+	return &llm.Image{Data: base64.StdEncoding.EncodeToString(shown.data), MimeType: shown.mime}, shown.hints
+}
+
 // maxPixels bounds what is decoded: a small file can claim a picture that
 // fills the memory.
 const maxPixels = 200_000_000

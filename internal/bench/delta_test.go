@@ -8,6 +8,7 @@ import (
 
 	"github.com/pinch-agent/pinch/internal/cli/jsonmode"
 	"github.com/pinch-agent/pinch/internal/cli/opening"
+	"github.com/pinch-agent/pinch/internal/cli/record"
 )
 
 // counted is what a piece of work allocated.
@@ -34,7 +35,7 @@ func tell(tb testing.TB, f *format, answers ...io.Reader) int64 {
 	h := converse(tb, f, &service{answer: func(n int) io.Reader { return answers[n] }}, nil)
 	defer h.Close()
 	var out written
-	if err := jsonmode.Run(context.Background(), h, []opening.Prompt{{Text: "go on"}}, &out); err != nil {
+	if err := jsonmode.Run(context.Background(), h, []opening.Prompt{{Text: "go on"}}, record.Current, &out); err != nil {
 		tb.Fatal(err)
 	}
 	messages := h.Messages()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pinch-agent/pinch/internal/cli/record"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -21,6 +22,7 @@ const (
 type Args struct {
 	Mode  Mode
 	Print bool
+	Wire  record.Wire // of the records of JSON and RPC mode
 
 	Continue   bool
 	Resume     bool

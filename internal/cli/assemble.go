@@ -27,6 +27,7 @@ import (
 	"github.com/pinch-agent/pinch/llm/replay"
 	"github.com/pinch-agent/pinch/resource"
 	"github.com/pinch-agent/pinch/session"
+	"github.com/pinch-agent/pinch/session/jsonl"
 	"github.com/pinch-agent/pinch/tool"
 )
 
@@ -38,9 +39,14 @@ type running struct {
 	catalog *catalog.Catalog
 	demo    *demo.Server // nil unless the model is scripted
 
-	recorder *replay.Recorder // nil without --record
-	warn     func(format string, args ...any)
-	warned   string // what credentials warned of last
+	cwd       string
+	settings  *settings.Store
+	scope     []catalog.Choice // models to switch between; none for all
+	skills    []resource.Skill
+	templates []resource.Template
+
+	warn   func(format string, args ...any)
+	warned string // what credentials warned of last
 }
 
 // close ends the run and lets go of the session.
@@ -50,11 +56,6 @@ func (r *running) close() {
 	_ = r.env.Cleanup(context.Background())
 	if r.demo != nil {
 		r.demo.Close()
-	}
-	if r.recorder != nil {
-		if err := r.recorder.Close(); err != nil {
-			r.warn("%s", sentence(err))
-		}
 	}
 }
 
@@ -174,8 +175,19 @@ func (p *program) startCatalog(creds *credentials) (*catalog.Catalog, *llm.Regis
 	return c, registry
 }
 
-// assemble opens the session, chooses the model and puts the harness together.
-func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error) {
+// base is what all sessions of one start have in common.
+type base struct {
+	p        *program
+	args     *Args
+	catalog  *catalog.Catalog
+	registry *llm.Registry
+	asked    *catalog.Choice // the model that --model names; nil for none
+	sessions *jsonl.Repository
+	recorder *replay.Recorder // nil without --record
+}
+
+// prepare reads what does not depend on a session.
+func (p *program) prepare(a *Args) (*base, error) {
 	if err := checkModelOptions(a); err != nil {
 		return nil, err
 	}
@@ -183,45 +195,68 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 		p.warn("This version loads no extensions: %s left out", strings.Join(a.Extensions, ", "))
 	}
 	creds := p.openCredentials()
-	c, registry := p.startCatalog(creds)
+	b := &base{p: p, args: a}
+	b.catalog, b.registry = p.startCatalog(creds)
 	if err := creds.store.Exposure(); err != nil && p.errTerminal {
 		p.warn("%s", sentence(err))
 	}
-	addDemo(c, a.Provider, a.Model)
-	if err := p.addRecording(c, registry, a); err != nil {
+	addDemo(b.catalog, a.Provider, a.Model)
+	if err := p.addRecording(b.catalog, b.registry, a); err != nil {
 		return nil, err
 	}
-	asked, err := p.resolveAsked(c, a)
-	if err != nil {
+	var err error
+	if b.asked, err = p.resolveAsked(b.catalog, a); err != nil {
 		return nil, err
 	}
 	agentFolder, sessionDir := p.sessionDirSetting()
-	sess, cwd, err := p.openSession(ctx, a, p.repository(a, agentFolder, sessionDir))
+	b.sessions = p.repository(a, agentFolder, sessionDir)
+	return b, nil
+}
+
+// close ends the recording.
+func (b *base) close() {
+	if b.recorder != nil {
+		if err := b.recorder.Close(); err != nil {
+			b.p.warn("%s", sentence(err))
+		}
+	}
+}
+
+// start opens the session that the arguments ask for.
+func (b *base) start(ctx context.Context) (*running, error) {
+	sess, cwd, err := b.p.openSession(ctx, b.args, b.sessions)
 	if err != nil {
 		return nil, err
 	}
+	return b.run(sess, cwd, b.args.Name)
+}
+
+// run chooses the model for a session and puts the harness together. name is the
+// name to give the session, "" for none. The session is closed after an error.
+func (b *base) run(sess *session.Session, cwd, name string) (_ *running, err error) {
 	defer func() {
 		if err != nil {
 			sess.Close()
 		}
 	}()
+	p, a, c := b.p, b.args, b.catalog
 	w, err := p.openWorkspace(a, cwd)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := p.chooseModel(c, a, w.settings, sess, asked)
+	chosen, err := p.chooseModel(c, a, w.settings, sess, b.asked)
 	if err != nil {
 		return nil, err
 	}
 	if a.APIKey != "" {
 		c.SetKey(chosen.model.Provider, auth.NewSecret(a.APIKey))
 	}
-	if a.Name != "" {
-		if _, err := sess.SetName(a.Name); err != nil {
+	if name != "" {
+		if _, err := sess.SetName(name); err != nil {
 			return nil, err
 		}
 	}
-	r := &running{catalog: c, warn: p.warn}
+	r := &running{catalog: c, warn: p.warn, cwd: cwd, scope: chosen.scope, settings: w.store}
 	if chosen.model.Provider == demoProvider {
 		if r.demo, err = serveDemo(p, chosen.model.ID); err != nil {
 			return nil, err
@@ -253,7 +288,7 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 	o := harness.Options{
 		Model:         chosen.model,
 		ThinkingLevel: chosen.level,
-		Stream:        registry.Stream,
+		Stream:        b.registry.Stream,
 		Session:       sess,
 		Tools:         tools,
 		Credentials:   r.credentials,
@@ -269,11 +304,13 @@ func (p *program) assemble(ctx context.Context, a *Args) (_ *running, err error)
 	if w.settings.ImagesBlocked() {
 		o.ToLLM = new(session.ImageBlocker).ToLLM
 	}
-	if err := p.loadResources(a, w, &o); err != nil {
+	if r.skills, r.templates, err = p.loadResources(a, w, &o); err != nil {
 		return nil, err
 	}
-	if r.recorder, err = p.record(a, c, registry); err != nil {
-		return nil, err
+	if b.recorder == nil {
+		if b.recorder, err = p.record(a, c, b.registry); err != nil {
+			return nil, err
+		}
 	}
 	if r.harness, err = harness.New(o); err != nil {
 		return nil, plain(err)

@@ -33,6 +33,7 @@ var errKeyWithoutModel = errors.New("--api-key requires a model to be specified 
 type chosenModel struct {
 	model *llm.Model
 	level llm.ThinkingLevel
+	scope []catalog.Choice // that --models or the settings name
 }
 
 // resolveAsked finds the model that --model names, nil when it is absent.
@@ -114,7 +115,7 @@ func (p *program) chooseModel(c *catalog.Catalog, a *Args, s *settings.Settings,
 	level := cmp.Or(a.Thinking, choice.Level, recorded,
 		llm.ThinkingLevel(s.ModelThinkingLevel(choice.Model.Ref())),
 		llm.ThinkingLevel(s.DefaultThinkingLevel()), llm.LevelMedium)
-	return chosenModel{choice.Model, choice.Model.ClampLevel(level)}, nil
+	return chosenModel{choice.Model, choice.Model.ClampLevel(level), scope}, nil
 }
 
 // demoProvider is the provider of scripted models.

@@ -58,7 +58,12 @@ func runDemo(ctx context.Context, p *program, words []string) error {
 		return p.getenv(name)
 	}
 	a := &Args{Model: demoProvider + "/fix-test", NoContextFiles: true, Approve: new(false), NoSkills: true, NoTemplates: true}
-	r, err := inside.assemble(ctx, a)
+	b, err := inside.prepare(a)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	r, err := b.start(ctx)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,13 @@ type started struct {
 // startPinch starts pinch with a scenario of its own.
 func startPinch(t *testing.T, scenario string, args ...string) *started {
 	t.Helper()
+	s := prepared(t, scenario, args...)
+	s.run(t)
+	return s
+}
+
+func prepared(t *testing.T, scenario string, args ...string) *started {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +72,11 @@ func startPinch(t *testing.T, scenario string, args ...string) *started {
 	if s.stdout, err = s.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+func (s *started) run(t *testing.T) {
+	t.Helper()
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +84,6 @@ func startPinch(t *testing.T, scenario string, args ...string) *started {
 		s.Process.Kill()
 		s.Wait()
 	})
-	return s
 }
 
 // end waits for the end and returns how long that took and the exit status.

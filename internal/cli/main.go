@@ -34,6 +34,8 @@ type program struct {
 	typedAhead []byte // at the terminal, behind the line read last
 
 	stores *openStores // nil where nobody asks
+
+	ending func() // says that the program ends because its input has
 }
 
 // Main runs pinch with the words behind its name and returns the exit status.
@@ -78,6 +80,7 @@ func start(body func(ctx context.Context, p *program) error) int {
 	p := &program{in: os.Stdin, out: os.Stdout, errs: os.Stderr, getenv: os.Getenv, stores: &openStores{}}
 	ctx, signals := watchSignals(p.stores.busy)
 	defer signals.stop()
+	p.ending = signals.end
 	// The HTTP client logs what servers send behind an answer, which may be
 	// anything. What matters of it comes back as an error.
 	log.SetOutput(io.Discard)

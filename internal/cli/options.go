@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pinch-agent/pinch/internal/cli/record"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 )
@@ -11,6 +12,7 @@ import (
 // options lists every built-in option. Short names may have several letters.
 var options = [...]option{
 	{long: "--mode", takes: value, set: setMode},
+	{long: "--wire", takes: value, set: setWire},
 	{long: "--print", short: "-p", takes: maybeSpeech, set: func(a *Args, v *string) {
 		a.Print = true
 		if v != nil {
@@ -82,6 +84,17 @@ func setMode(a *Args, v *string) {
 		a.Mode = m
 	default:
 		a.errorf("Invalid mode \"%s\". Valid values: text, json, rpc", *v)
+	}
+}
+
+func setWire(a *Args, v *string) {
+	switch *v {
+	case "current":
+		a.Wire = record.Current
+	case "legacy":
+		a.Wire = record.Legacy
+	default:
+		a.errorf("Invalid form of records \"%s\". Valid values: current, legacy", *v)
 	}
 }
 

@@ -69,7 +69,7 @@ func (p *program) findResources(a *Args, w *workspace) *foundResources {
 }
 
 // loadResources gives the harness its system prompt and its expansion of inputs.
-func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error {
+func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) ([]resource.Skill, []resource.Template, error) {
 	f := p.findResources(a, w)
 	f.report.print(p, a.Verbose, f.named)
 	prompt := func(tools []*agent.Tool) ([]llm.Section, error) {
@@ -79,7 +79,7 @@ func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error
 		})
 	}
 	if _, err := prompt(o.Tools); err != nil {
-		return err
+		return nil, nil, err
 	}
 	o.Sections = func(tools []*agent.Tool) []llm.Section {
 		sections, _ := prompt(tools) // fails only on names, which were checked above
@@ -93,7 +93,7 @@ func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) error
 		}
 		return resource.ExpandTemplate(expanded, f.templates)
 	}
-	return nil
+	return f.skills, f.templates, nil
 }
 
 // entries is a list of paths and patterns of a settings file.

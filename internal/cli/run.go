@@ -55,7 +55,7 @@ func (p *program) run(ctx context.Context, a *Args) error {
 	mode := chooseMode(a, p.inTerminal, p.outTerminal)
 	switch mode {
 	case ModeRPC:
-		return errors.New("This version of pinch has no RPC mode; --mode json writes the events of a run")
+		return p.serve(ctx, a)
 	case "":
 		return errors.New("The interactive mode is not part of this version: pinch -p answers a prompt, pinch --mode json streams events, pinch demo shows a run")
 	}
@@ -63,7 +63,12 @@ func (p *program) run(ctx context.Context, a *Args) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.assemble(ctx, a)
+	b, err := p.prepare(a)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	r, err := b.start(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +91,7 @@ func (p *program) run(ctx context.Context, a *Args) error {
 		}
 	}
 	if mode == ModeJSON {
-		return plain(jsonmode.Run(ctx, r.harness, prompts, p.out))
+		return plain(jsonmode.Run(ctx, r.harness, prompts, a.Wire, p.out))
 	}
 	if status := print.Run(ctx, r.harness, prompts, p.out, p.errs); status != 0 {
 		return exitError(status)

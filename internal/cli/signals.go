@@ -14,7 +14,8 @@ import (
 
 // signals ends a run at the first interrupt and the program at the second.
 type signals struct {
-	received atomic.Int32 // exit status of the first signal
+	received atomic.Int32 // exit status of the first signal; ended for one after the end has begun
+	ending   atomic.Bool  // the end has begun without a signal
 	unsaved  func() bool  // whether a sign-in would be lost now
 	ch       chan os.Signal
 	pipe     chan os.Signal
@@ -58,7 +59,12 @@ func watchSignals(unsaved func() bool) (context.Context, *signals) {
 				if n, ok := sig.(syscall.Signal); ok {
 					status = 128 + int32(n)
 				}
-				if !s.received.CompareAndSwap(0, status) {
+				first := status
+				if s.ending.Load() {
+					first = ended
+				}
+				if !s.received.CompareAndSwap(0, first) {
+					s.received.CompareAndSwap(ended, status)
 					if s.unsaved() {
 						fmt.Fprintln(os.Stderr, "A sign-in is being renewed and would be lost; pinch ends when it is stored.")
 					}
@@ -84,8 +90,16 @@ func (s *signals) exit() {
 	os.Exit(s.status())
 }
 
+// ended is in the place of the status of a signal that came when the program was
+// ending by itself: it changes nothing.
+const ended = -1
+
+// end says that the program is ending by itself. One signal from here on is too
+// late to change how; a second one ends it at once.
+func (s *signals) end() { s.ending.Store(true) }
+
 // status is the exit status of the signal that ended the run, 0 for none.
-func (s *signals) status() int { return int(s.received.Load()) }
+func (s *signals) status() int { return max(0, int(s.received.Load())) }
 
 func (s *signals) stop() {
 	signal.Stop(s.ch)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,9 +106,10 @@ func abridgeMessage(v any) any {
 	if tools, ok := m["toolsAdded"].([]any); ok {
 		names := []any{}
 		for _, t := range tools {
-			if t, ok := t.(map[string]any); ok {
-				names = append(names, t["name"])
+			if tool, ok := t.(map[string]any); ok {
+				t = tool["name"] // else it is the name already
 			}
+			names = append(names, t)
 		}
 		out["toolsAdded"] = names
 	}
@@ -307,4 +309,83 @@ func resultText(v any) string {
 		}
 	}
 	return text.String()
+}
+
+// abridgedRecord reads a record in the form in which vectors show it: system
+// messages, wherever they are, by the names of their sections and tools.
+func abridgedRecord(line []byte) (map[string]any, error) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	v, err := abridgedValue(d)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasSuffix(line, []byte("\n")) || d.More() {
+		return nil, errors.New("no line of its own")
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("no object")
+	}
+	return m, nil
+}
+
+func abridgedValue(d *json.Decoder) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t {
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			v, err := abridgedValue(d)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		_, err = d.Token()
+		return list, err
+	case json.Delim('{'):
+		m := map[string]any{}
+		for d.More() {
+			name, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			var v any
+			if name == "sections" {
+				v, err = sectionNames(d)
+			} else {
+				v, err = abridgedValue(d)
+			}
+			if err != nil {
+				return nil, err
+			}
+			m[name.(string)] = v
+		}
+		_, err = d.Token()
+		return abridgeMessage(m), err
+	}
+	return t, nil
+}
+
+// sectionNames are the names of an object in their order.
+func sectionNames(d *json.Decoder) (any, error) {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("the sections are no object")
+	}
+	names := []any{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := abridgedValue(d); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	_, err := d.Token()
+	return names, err
 }

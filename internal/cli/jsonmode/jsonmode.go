@@ -14,14 +14,14 @@ import (
 )
 
 // Run writes the session's header, says the prompts one after the other and
-// writes what happens. An answer that fails is in the records and no error; an
+// writes what happens in the form wire. An answer that fails is in the records and no error; an
 // error says that there was no run, or that out could not be written.
-func Run(ctx context.Context, h *harness.Harness, prompts []opening.Prompt, out io.Writer) error {
+func Run(ctx context.Context, h *harness.Harness, prompts []opening.Prompt, wire record.Wire, out io.Writer) error {
 	w := record.NewWriter(out)
 	defer h.Subscribe(func(_ context.Context, ev harness.Event) error {
 		err := w.Write(ctx, func(dst []byte) []byte {
 			n := len(dst)
-			if dst = record.AppendEvent(dst, &ev); len(dst) > n {
+			if dst = wire.AppendEvent(dst, &ev); len(dst) > n {
 				dst = append(dst, '\n')
 			}
 			return dst

@@ -14,12 +14,21 @@ import (
 	"github.com/pinch-agent/pinch/llm"
 )
 
+// Wire is a form of the records of an answer on its way.
+type Wire string
+
+// The forms. Current, the zero value, says what is new: a delta costs what its
+// text costs, however long the answer has become. Legacy is for clients of older
+// programs and repeats the whole answer so far in each record, twice.
+const (
+	Current Wire = ""
+	Legacy  Wire = "legacy"
+)
+
 // AppendEvent appends ev as one record, without a line end. It returns dst
 // unchanged for a step of a model's stream that is no news to a client: the
 // start and the end, which message_start and message_end tell.
-//
-// A delta costs what its text costs, however long the answer has become.
-func AppendEvent(dst []byte, ev *harness.Event) []byte {
+func (w Wire) AppendEvent(dst []byte, ev *harness.Event) []byte {
 	start := len(dst)
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, ev.Type...)
@@ -40,7 +49,7 @@ func AppendEvent(dst []byte, ev *harness.Event) []byte {
 		dst = ev.Message.AppendJSON(dst)
 	case agent.MessageUpdate:
 		n := len(dst)
-		if dst = appendUpdate(dst, ev); len(dst) == n {
+		if dst = w.appendUpdate(dst, ev); len(dst) == n {
 			return dst[:start]
 		}
 	case agent.TurnEnd:
@@ -144,14 +153,17 @@ func AppendCompacted(dst []byte, c *harness.Compacted) []byte {
 }
 
 // appendUpdate appends the members of a message_update, or nothing.
-func appendUpdate(dst []byte, ev *harness.Event) []byte {
+func (w Wire) appendUpdate(dst []byte, ev *harness.Event) []byte {
 	n := len(dst)
-	dst = append(dst, `,"usage":`...)
-	var usage llm.Usage
-	if m, ok := ev.Message.(*llm.Assistant); ok {
-		usage = m.Usage
+	m, ok := ev.Message.(*llm.Assistant)
+	if w == Current {
+		dst = append(dst, `,"usage":`...)
+		var usage llm.Usage
+		if ok {
+			usage = m.Usage
+		}
+		dst = usage.AppendJSON(dst)
 	}
-	dst = usage.AppendJSON(dst)
 	u := ev.Update
 	dst = append(dst, `,"assistantMessageEvent":{"type":"`...)
 	dst = append(dst, u.Type.String()...)
@@ -166,7 +178,7 @@ func appendUpdate(dst []byte, ev *harness.Event) []byte {
 		dst = append(dst, `,"content":`...)
 		dst = jsonwire.AppendString(dst, u.Text())
 	case llm.EventToolCallStart:
-		if c := u.ToolCall(); c != nil {
+		if c := u.ToolCall(); c != nil && w == Current {
 			dst = append(dst, `,"id":`...)
 			dst = jsonwire.AppendString(dst, c.ID)
 			dst = append(dst, `,"toolName":`...)
@@ -180,7 +192,25 @@ func appendUpdate(dst []byte, ev *harness.Event) []byte {
 	default:
 		return dst[:n]
 	}
+	if w == Legacy && ok {
+		dst = append(dst, `,"partial":`...)
+		at := len(dst)
+		dst = appendPartial(dst, m)
+		end := len(dst)
+		dst = append(dst, `},"message":`...)
+		return append(dst, dst[at:end]...)
+	}
 	return append(dst, '}')
+}
+
+// appendPartial appends an answer on its way as clients of older programs know
+// it: nothing was pending there.
+func appendPartial(dst []byte, m *llm.Assistant) []byte {
+	shown := m.Snapshot()
+	if shown.StopReason == llm.StopPending {
+		shown.StopReason = llm.StopStop
+	}
+	return shown.AppendJSON(dst)
 }
 
 func appendExecution(dst []byte, ev *harness.Event) []byte {

@@ -67,7 +67,7 @@ func TestAppendEvent(t *testing.T) {
 		{harness.Event{Event: agent.Event{Type: harness.ThinkingLevelChanged}, Level: "low"}, `{"type":"thinking_level_changed","level":"low"}`},
 		{*delta("a\u2028\xED\xA0\xBD"), `{"type":"message_update",` + usage + `,"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"a` + "\u2028" + `\ud83d"}}`},
 	} {
-		got := string(AppendEvent(nil, &c.ev))
+		got := string(Current.AppendEvent(nil, &c.ev))
 		if got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.ev.Type, got, c.want)
 		}
@@ -77,13 +77,32 @@ func TestAppendEvent(t *testing.T) {
 	}
 }
 
+func TestLegacy(t *testing.T) {
+	m := &llm.Assistant{Content: []llm.Block{&llm.Text{Text: "ab"}}, StopReason: llm.StopPending, API: "a", Provider: "p", Model: "m", Timestamp: 5}
+	const partial = `{"role":"assistant","content":[{"type":"text","text":"ab"}],"api":"a","provider":"p","model":"m",` +
+		`"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},` +
+		`"stopReason":"stop","timestamp":5}`
+	ev := harness.Event{Event: agent.Event{Type: agent.MessageUpdate, Message: m, Update: &llm.Event{Type: llm.EventTextDelta, Delta: "b", Partial: m}}}
+	want := `{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"b","partial":` + partial + `},"message":` + partial + `}`
+	if got := string(Legacy.AppendEvent(nil, &ev)); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	if m.StopReason != llm.StopPending {
+		t.Error("the message was changed")
+	}
+	ev.Update.Type = llm.EventStart
+	if got := Legacy.AppendEvent(nil, &ev); len(got) > 0 {
+		t.Errorf("a record of the start: %s", got)
+	}
+}
+
 // TestDeltaCost keeps the cost of a delta free of the length of the answer and
 // of allocations.
 func TestDeltaCost(t *testing.T) {
 	long := delta("word ")
 	long.Message.(*llm.Assistant).Content[0].(*llm.Text).Text = strings.Repeat("x", 1<<20)
 	buf := make([]byte, 0, 1<<12)
-	if n := testing.AllocsPerRun(100, func() { buf = AppendEvent(buf[:0], long) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { buf = Current.AppendEvent(buf[:0], long) }); n != 0 {
 		t.Errorf("%v allocations a delta", n)
 	}
 	if len(buf) > 400 {
@@ -95,7 +114,7 @@ func BenchmarkDelta(b *testing.B) {
 	ev := delta("word ")
 	w := NewWriter(io.Discard)
 	defer w.Close(b.Context())
-	fill := func(dst []byte) []byte { return append(AppendEvent(dst, ev), '\n') }
+	fill := func(dst []byte) []byte { return append(Current.AppendEvent(dst, ev), '\n') }
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := w.Write(b.Context(), fill); err != nil {

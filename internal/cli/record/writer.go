@@ -107,6 +107,9 @@ func (w *Writer) Finish(ctx context.Context) error {
 	return w.Close(end)
 }
 
+// Done is closed when the Writer has ended: it was closed, or the output failed.
+func (w *Writer) Done() <-chan struct{} { return w.done }
+
 // Err is why the output failed, nil while it works.
 func (w *Writer) Err() error {
 	w.mu.Lock()
@@ -138,7 +141,9 @@ func (w *Writer) run() {
 			}
 			_, err := w.out.Write(out)
 			w.mu.Lock()
-			w.spare = out[:0]
+			if w.spare = out[:0]; cap(out) > 16*highWater {
+				w.spare = nil // a record of unusual size
+			}
 			w.err = err
 			w.mu.Unlock()
 			if err != nil {
