@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pinch-agent/pinch/harness"
+	"github.com/pinch-agent/pinch/internal/cli/export"
 	"github.com/pinch-agent/pinch/internal/cli/jsonmode"
 	"github.com/pinch-agent/pinch/internal/cli/opening"
 	"github.com/pinch-agent/pinch/internal/cli/print"
@@ -45,11 +46,7 @@ func (p *program) run(ctx context.Context, a *Args) error {
 		return listModels(p.out, c.Available(), *a.ListModels)
 	}
 	if a.Export != "" {
-		path := p.path(a.Export)
-		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("File not found: %s", path)
-		}
-		return errors.New("This version of pinch writes no pages of sessions; the session file itself is JSON lines")
+		return p.exportPage(ctx, a)
 	}
 	p.offerImport()
 	mode := chooseMode(a, p.inTerminal, p.outTerminal)
@@ -97,6 +94,24 @@ func (p *program) run(ctx context.Context, a *Args) error {
 		return exitError(status)
 	}
 	return nil
+}
+
+// exportPage writes the page of a session file, to the file that the first
+// message names.
+func (p *program) exportPage(ctx context.Context, a *Args) error {
+	path := p.path(a.Export)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("File not found: %s", path)
+	}
+	name := export.DefaultName(path)
+	if len(a.Messages) > 0 && a.Messages[0] != "" {
+		name = a.Messages[0]
+	}
+	if _, err := export.File(ctx, path, p.path(name), export.Options{}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.out, "Exported to: %s\n", name)
+	return err
 }
 
 // files makes the names of @files absolute: they are seen from here, wherever

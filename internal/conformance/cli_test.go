@@ -65,6 +65,9 @@ func (c *cliCase) play(t *testing.T) outcome {
 	c.requests(w, o)
 	w.compareSessions(o, e.Sessions, w.sessions(t))
 	added, changed := workChanges(before, w.snapshot(t))
+	for i := range e.NewFiles {
+		e.NewFiles[i] = ownPage(e.NewFiles[i])
+	}
 	compareNames(o, w.b, "newFiles", e.NewFiles, added)
 	compareNames(o, w.b, "changedFiles", e.ChangedFiles, changed)
 	state := func(field string, shown bool, want any, path string) {
@@ -85,6 +88,10 @@ func (c *cliCase) play(t *testing.T) outcome {
 // its place.
 var recordedVersion = regexp.MustCompile(`^\d+\.\d+\.\d+\n$`)
 
+// ownPage puts our own name into the default name of an exported page, which
+// begins with that of the program.
+func ownPage(s string) string { return strings.ReplaceAll(s, "pi-session-", "pinch-session-") }
+
 func (c *cliCase) output(w *world, o outcome, field string, raw json.RawMessage, lines int, got string) {
 	if raw == nil {
 		return
@@ -101,6 +108,7 @@ func (c *cliCase) output(w *world, o outcome, field string, raw json.RawMessage,
 	if recordedVersion.MatchString(want) {
 		want = version.Version + "\n"
 	}
+	want = ownPage(want)
 	if lines > 0 {
 		want, got = firstLines(want, lines), firstLines(got, lines)
 	}

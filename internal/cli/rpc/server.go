@@ -41,6 +41,7 @@ func commands() map[string]func(*server, *command) {
 		"get_tree":                (*server).tree,
 		"get_fork_messages":       (*server).forkMessages,
 		"get_commands":            (*server).listCommands,
+		"export_html":             (*server).exportHTML,
 
 		"set_model":                     (*server).setModel,
 		"cycle_model":                   (*server).cycleModel,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/harness"
+	"github.com/pinch-agent/pinch/internal/cli/export"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/resource"
@@ -203,4 +204,22 @@ func (s *server) listCommands(c *command) {
 			})(dst)
 		})
 	}))
+}
+
+// exportHTML writes the session as a page.
+func (s *server) exportHTML(c *command) {
+	path, err := c.optional("outputPath")
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	a := s.c
+	a.tasks.Go(func() {
+		path, err := export.Save(a.ctx, a.Harness.Session(), path, export.Options{})
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		s.done(c, object(func(o *jsonwire.Object) { o.Text("path", path) }))
+	})
 }
