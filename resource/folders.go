@@ -3,6 +3,7 @@ package resource
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -48,7 +49,8 @@ func (f Folders) Project(name string) string {
 }
 
 // ProjectFolder is where resources of the project are written: .pinch, or .pi
-// where only that exists.
+// where only that exists. Where neither does, it is the one whose name the user's
+// folder has, so that who works with pi's files does so in projects too.
 func (f Folders) ProjectFolder() string {
 	names := projectNames()
 	for _, dir := range names {
@@ -56,6 +58,9 @@ func (f Folders) ProjectFolder() string {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			return path
 		}
+	}
+	if own := filepath.Base(filepath.Dir(f.Agent)); slices.Contains(names, own) {
+		return filepath.Join(f.Cwd, own)
 	}
 	return filepath.Join(f.Cwd, names[0])
 }

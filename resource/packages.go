@@ -70,7 +70,7 @@ func FindPackages(o PackageOptions) ([]Package, []Diagnostic) {
 		switch {
 		case dir == "":
 			problems = append(problems, Diagnostic{Type: Warning, Path: e.Source, Message: "not the source of a package"})
-		case err != nil && packageKind(e.Source) == localPackage:
+		case err != nil && packageKind(e.Source) == LocalPackage:
 			problems = append(problems, Diagnostic{Type: Warning, Path: dir, Message: "package path does not exist"})
 		case err != nil:
 			problems = append(problems, Diagnostic{Type: Warning, Path: dir, Message: fmt.Sprintf("package %s is not installed", e.Source)})
@@ -109,22 +109,24 @@ func FindPackages(o PackageOptions) ([]Package, []Diagnostic) {
 	return found, problems
 }
 
-type packageSource int
+// PackageKind is where a package comes from.
+type PackageKind int
 
+// The kinds of packages.
 const (
-	localPackage packageSource = iota
-	npmPackage
-	gitPackage
+	LocalPackage PackageKind = iota // a path
+	NPMPackage                      // a registry of npm packages
+	GitPackage                      // a repository
 )
 
-func packageKind(source string) packageSource {
+func packageKind(source string) PackageKind {
 	switch {
 	case strings.HasPrefix(source, "npm:"):
-		return npmPackage
+		return NPMPackage
 	case strings.HasPrefix(source, "git:"), strings.HasPrefix(source, "https://"), strings.HasPrefix(source, "http://"), strings.HasPrefix(source, "ssh://"):
-		return gitPackage
+		return GitPackage
 	}
-	return localPackage
+	return LocalPackage
 }
 
 // locatePackage is the folder of a source, "" when it is none, and what makes
@@ -138,13 +140,13 @@ func locatePackage(source, folder string, scope Scope, f Folders) (dir, identity
 		return filepath.Join(f.Agent, rel)
 	}
 	switch source = trim(source); packageKind(source) {
-	case npmPackage:
+	case NPMPackage:
 		name, ok := npmName(strings.TrimPrefix(source, "npm:"))
 		if !ok {
 			return "", source
 		}
 		return installed("npm", "node_modules", filepath.FromSlash(name)), "npm:" + name
-	case gitPackage:
+	case GitPackage:
 		repo, ok := gitRepository(source)
 		if !ok {
 			return "", source
@@ -201,16 +203,23 @@ func safeSegments(p string) bool {
 type kind string
 
 const (
-	skillKind  kind = "skills"
-	promptKind kind = "prompts"
+	skillKind     kind = "skills"
+	promptKind    kind = "prompts"
+	extensionKind kind = "extensions"
+	themeKind     kind = "themes"
 )
 
 // filter is what an entry says about a kind.
 func (e *PackageEntry) filter(k kind) []string {
-	if k == skillKind {
+	switch k {
+	case skillKind:
 		return e.Skills
+	case promptKind:
+		return e.Prompts
+	case extensionKind:
+		return e.Extensions
 	}
-	return e.Prompts
+	return e.Themes
 }
 
 // files lists the files of a kind that the package offers and its entries let
@@ -248,7 +257,7 @@ func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
 		candidates := []string{path}
 		switch {
 		case !isDir(path):
-			if !strings.HasSuffix(path, ".md") || !isFile(path) {
+			if !k.names(path) || !isFile(path) {
 				continue
 			}
 		case k == skillKind:
@@ -256,8 +265,10 @@ func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
 			if candidates, complete = scanSkills(path, rootFiles); !complete {
 				problems = append(problems, scanProblem(path))
 			}
-		default:
+		case k == promptKind:
 			candidates = scanTemplates(path)
+		default:
+			candidates = k.scan(path)
 		}
 		for _, file := range candidates {
 			if !slices.Contains(files, file) && p.lets(file, k, manifest.keeps(file)) {

@@ -190,7 +190,7 @@ func FuzzLocatePackage(f *testing.F) {
 	folders := Folders{Agent: filepath.FromSlash("/a"), Cwd: filepath.FromSlash("/w")}
 	f.Fuzz(func(t *testing.T, source string) {
 		dir, identity := locatePackage(source, folders.Cwd, User, folders)
-		if packageKind(trim(source)) != localPackage && dir != "" && (dir == folders.Agent || !isWithin(dir, folders.Agent)) {
+		if packageKind(trim(source)) != LocalPackage && dir != "" && (dir == folders.Agent || !isWithin(dir, folders.Agent)) {
 			t.Fatalf("%q is in %s", source, dir)
 		}
 		if identity == "" && trim(source) != "" {
@@ -198,4 +198,60 @@ func FuzzLocatePackage(f *testing.F) {
 		}
 		globMatch(source, source)
 	})
+}
+
+func TestPlaceOfPackage(t *testing.T) {
+	f := Folders{Agent: "/a", Home: "/h", Cwd: "/w"}
+	for source, want := range map[string]string{
+		"npm:@me/tools@1":          "/a/npm",
+		"npm:tools":                "/a/npm",
+		"git:example.com/me/d/t@1": "/a/git",
+		"./x":                      "",
+	} {
+		if place, ok := f.PlacePackage(source, "/a", User); !ok || filepath.ToSlash(place.Root) != want {
+			t.Errorf("%s: %+v, want %s", source, place, want)
+		}
+	}
+	if _, ok := f.PlacePackage("npm:..", "/a", User); ok {
+		t.Error("npm:.. has a place")
+	}
+}
+
+func TestOffers(t *testing.T) {
+	root := tree(t, map[string]string{
+		"p/skills/a/SKILL.md":             "---\nname: a\ndescription: d\n---\n",
+		"p/prompts/t.md":                  "t",
+		"p/extensions/one.ts":             "",
+		"p/extensions/one.d.ts":           "",
+		"p/extensions/two/index.js":       "",
+		"p/extensions/three/package.json": `{"pi": {"extensions": ["main.ts", "../../../out.ts"]}}`,
+		"p/extensions/three/main.ts":      "",
+		"p/extensions/three/index.ts":     "",
+		"p/themes/night.json":             "{}",
+		"out.ts":                          "",
+	})
+	found, problems := FindPackages(PackageOptions{
+		Folders: Folders{Agent: root, Cwd: root},
+		User:    PackageEntries{Folder: root, List: []PackageEntry{{Source: "p", Skills: []string{}, Extensions: []string{"!**/two/*"}}}},
+	})
+	if len(found) != 1 || problems != nil {
+		t.Fatal(found, problems)
+	}
+	var got []string
+	for _, o := range found[0].Offers() {
+		line := o.Kind + " " + slash(relative(found[0].Dir, o.Path))
+		if !o.Chosen {
+			line += " off"
+		}
+		got = append(got, line)
+	}
+	want := `skills skills/a/SKILL.md off
+prompts prompts/t.md
+extensions extensions/one.ts
+extensions extensions/three/main.ts
+extensions extensions/two/index.js off
+themes themes/night.json`
+	if s := strings.Join(got, "\n"); s != want {
+		t.Errorf("got\n%s", s)
+	}
 }

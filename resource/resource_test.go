@@ -64,6 +64,8 @@ func TestProjectFolder(t *testing.T) {
 		{in("a").ProjectFolder(), filepath.Join(root, "a/.pinch")},
 		{in("b").ProjectFolder(), filepath.Join(root, "b/.pi")},
 		{in("c").ProjectFolder(), filepath.Join(root, "c/.pinch")},
+		{Folders{Agent: "/home/me/.pi/agent", Cwd: filepath.Join(root, "c")}.ProjectFolder(), filepath.Join(root, "c/.pi")},
+		{Folders{Agent: "/srv/agent", Cwd: filepath.Join(root, "c")}.ProjectFolder(), filepath.Join(root, "c/.pinch")},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %s, want %s", c.got, c.want)

@@ -116,8 +116,25 @@ const (
 	maybeSpeech       // as maybeValue, but three dashes are allowed: front matter
 )
 
+// group is where help lists an option.
+type group string
+
+const (
+	forOutput    group = "Output"
+	forSessions  group = "Sessions"
+	forModel     group = "Model"
+	forPrompt    group = "Prompt"
+	forTools     group = "Tools"
+	forResources group = "Skills, templates and packages"
+	forOthers    group = "Other"
+)
+
 type option struct {
 	long, short string
+	group       group
+	arg, about  string   // for help; [arg] may be left out
+	words       []string // that its value can be; nil for any
+	files       bool     // its value may be a path
 	takes       takes
 	// set stores the option. v is nil for an option without a value.
 	set func(a *Args, v *string)

@@ -166,3 +166,20 @@ func parseLife(text string) (time.Duration, error) {
 	}
 	return life, nil
 }
+
+// authTable is the auth commands for completion.
+func authTable() []command {
+	var list []command
+	for _, c := range authCommands() {
+		one := command{name: c.name, usage: c.usage}
+		for _, o := range c.options {
+			arg := ""
+			if o == "--provider" || o == "--model" || o == "--min-expiry" {
+				arg = "VALUE"
+			}
+			one.options = append(one.options, commandOption{long: o, arg: arg})
+		}
+		list = append(list, one)
+	}
+	return list
+}

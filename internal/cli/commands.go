@@ -3,74 +3,84 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
-// commandFunc runs a command with the words behind its name.
-type commandFunc func(ctx context.Context, p *program, words []string) error
-
-// commandOf is the command that a first word names, nil for none. Behind
-// options and elsewhere these words are messages.
-func commandOf(word string) commandFunc {
-	switch word {
-	case "demo":
-		return runDemo
-	case "import":
-		return runImport
-	case "auth":
-		return runAuth
-	case "update":
-		return runUpdate
-	case "stats":
-		return runStats
-	case "sessions":
-		return runSessions
-	case "doctor":
-		return runDoctor
-	case "install", "remove", "uninstall", "list", "config":
-		return missing("Name skills, prompt templates and themes in settings.json, or put them into the agent folder")
-	case "mcp":
-		return missing("MCP servers are not used by this version")
+// commands lists every command.
+func commands() []command {
+	approve := []commandOption{
+		{long: "--approve", short: "-a", about: "trust this project for this run"},
+		{long: "--no-approve", short: "-na", about: "do not"},
 	}
-	return nil
+	local := append([]commandOption{{long: "--local", short: "-l", about: "of this project, not yours"}}, approve...)
+	return []command{
+		{name: "demo", about: "watch it repair a small Go module, offline", run: withoutTable(runDemo)},
+		{name: "auth", usage: "COMMAND", about: "sign in to providers, store API keys, see what is set up", below: authTable(), text: authHelp, run: withoutTable(runAuth)},
+		{name: "install", usage: "<source> [-l] [--approve|--no-approve]", about: "install a package of skills, prompt templates and themes", options: local, files: true, text: packageText, run: runInstall},
+		{name: "remove", aliases: []string{"uninstall"}, usage: "<source> [-l] [--approve|--no-approve]", about: "remove a package", options: local, files: true, run: runRemove},
+		{name: "list", usage: "[--verbose] [--approve|--no-approve]", about: "list the packages that are installed", run: runList,
+			options: append([]commandOption{{long: "--verbose", about: "with versions, checksums and what each offers"}}, approve...)},
+		{name: "update", usage: "[self|<source>] [--extensions|--models [PROVIDER...]|--all|--self|--extension <source>] [--force]",
+			about: "update packages and lists of models", words: []string{"self"}, text: updateText, run: runUpdate,
+			options: append([]commandOption{
+				{long: "--extensions", about: "all packages"},
+				{long: "--extension", arg: "SOURCE", about: "one package"},
+				{long: "--models", about: "lists of models, of the providers that are named or all; OpenRouter's by default"},
+				{long: "--url", arg: "URL", about: "with --models and one provider: where its list is"},
+				{long: "--all", about: "packages and lists of models"},
+				{long: "--self", about: "pinch itself"},
+				{long: "--force", about: "also what was changed here, or was fetched a moment ago"},
+			}, approve...)},
+		{name: "trust", usage: "[yes|no|forget] [DIR]", about: "see or decide whether a project's own settings, skills and packages count",
+			words: []string{"yes", "no", "forget"}, files: true, text: trustText, run: runTrust},
+		{name: "sessions", usage: "[list|rename|move|delete|export] [WORD...]", about: "list, search, name, move, export and delete sessions",
+			words: []string{"list", "rename", "move", "delete", "export"}, run: withoutTable(runSessions), options: []commandOption{
+				{long: "--all", about: "of all folders"},
+				{long: "--limit", arg: "N", about: "at most so many"},
+				{long: "--json", about: "for programs"},
+				{long: "--yes", about: "delete without asking"},
+				{long: "--tree", about: "export all branches"},
+				{long: "--replace", about: "export over a file that is there"},
+				{long: "--session-dir", arg: "DIR", about: "where sessions are kept", files: true},
+			}},
+		{name: "stats", usage: "[--by day|model|project|session]", about: "tokens and cost", run: withoutTable(runStats), options: []commandOption{
+			{long: "--by", arg: "DIMENSION", about: "day, model, project or session, several with commas"},
+			{long: "--days", arg: "N", about: "of the last days"},
+			{long: "--since", arg: "DAY", about: "from a day on"},
+			{long: "--until", arg: "DAY", about: "up to a day"},
+			{long: "--project", arg: "DIR", about: "of one folder and those below it", files: true},
+			{long: "--session-dir", arg: "DIR", about: "where sessions are kept", files: true},
+			{long: "--json", about: "for programs"},
+		}},
+		{name: "doctor", usage: "[--online] [--json]", about: "what is set up, what works, what to do", run: withoutTable(runDoctor), options: []commandOption{
+			{long: "--online", about: "ask each provider a short question"},
+			{long: "--json", about: "for programs"},
+		}},
+		{name: "import", usage: "pi [--link] [--from DIR]", about: "take over what ~/.pi/agent holds", words: []string{"pi"}, run: runImport,
+			options: []commandOption{
+				{long: "--link", about: "share the files with pi; without it they are copied"},
+				{long: "--copy", about: "copy them, which is the default"},
+				{long: "--from", arg: "DIR", about: "another folder than ~/.pi/agent", files: true},
+			}},
+		{name: "completion", usage: "bash|zsh|fish|powershell", about: "print a script that completes pinch's words in a shell", words: shells(), text: completionText, run: runCompletion},
+		{name: "man", about: "print the manual page; pinch man | man -l - shows it", run: runMan},
+		{name: "config", run: missing("The screen that switches single resources of packages is part of the interactive terminal; packages in settings.json takes filters, and pinch list --verbose shows what they let through")},
+		{name: "mcp", run: missing("MCP servers are not used by this version")},
+	}
 }
 
-// missing refuses a command of the peer that this version has no use for, so
-// that its words are not taken for a message to a model.
-func missing(instead string) commandFunc {
-	return func(context.Context, *program, []string) error {
-		return fmt.Errorf("This version of pinch has no such command. %s. To say the word to a model, write it behind -p", instead)
-	}
-}
-
-// asksHelp reports whether the words behind a command ask how it is used.
-func asksHelp(words []string) bool { return slices.ContainsFunc(words, isHelp) }
-
-func runImport(_ context.Context, p *program, words []string) error {
-	const usage = "Usage: pinch import pi [--link] [--from DIR]"
-	if asksHelp(words) {
-		_, err := fmt.Fprintln(p.out, usage)
+func runImport(_ context.Context, p *program, c *command, words []string) error {
+	g, ok, err := c.parse(p, words)
+	if !ok {
 		return err
 	}
-	if len(words) == 0 || words[0] != "pi" {
-		return errors.New(usage)
+	if len(g.words) != 1 || g.words[0] != "pi" {
+		return errors.New("Usage: pinch " + c.line())
 	}
-	o := importOptions{to: p.ownAgentFolder()}
-	for i := 1; i < len(words); i++ {
-		switch {
-		case words[i] == "--link":
-			o.link = true
-		case words[i] == "--copy":
-			o.link = false
-		case words[i] == "--from" && i+1 < len(words):
-			i++
-			o.from = p.path(words[i])
-		default:
-			return errors.New(usage)
-		}
+	o := importOptions{to: p.ownAgentFolder(), link: g.has("--link") && !g.has("--copy")}
+	if g.has("--from") {
+		o.from = p.path(g.options["--from"])
 	}
 	if o.from == "" {
 		o.from = filepath.Join(p.home, ".pi", "agent")

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,9 +15,6 @@ import (
 	"github.com/pinch-agent/pinch/internal/cli/print"
 	"github.com/pinch-agent/pinch/internal/version"
 )
-
-//go:embed help.txt
-var help string
 
 // program is one start of pinch: what it was given by the system.
 type program struct {
@@ -41,8 +37,8 @@ type program struct {
 // Main runs pinch with the words behind its name and returns the exit status.
 func Main(words []string) int {
 	if len(words) > 0 {
-		if command := commandOf(words[0]); command != nil {
-			return start(func(ctx context.Context, p *program) error { return command(ctx, p, words[1:]) })
+		if c := find(commands(), words[0]); c != nil {
+			return start(func(ctx context.Context, p *program) error { return c.run(ctx, p, c, words[1:]) })
 		}
 	}
 	a := Parse(words)
@@ -56,7 +52,7 @@ func Main(words []string) int {
 	case a.Version:
 		return say(version.Version + "\n")
 	case a.Help:
-		return say(help)
+		return say(help())
 	}
 	return start(func(ctx context.Context, p *program) error { return p.run(ctx, a) })
 }

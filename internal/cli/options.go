@@ -9,73 +9,74 @@ import (
 	"github.com/pinch-agent/pinch/llm"
 )
 
-// options lists every built-in option. Short names may have several letters.
+// options lists every built-in option. Short names may have several letters. Those
+// without a group belong to parts that are not here yet: help passes them over.
 var options = [...]option{
-	{long: "--mode", takes: value, set: setMode},
-	{long: "--wire", takes: value, set: setWire},
-	{long: "--print", short: "-p", takes: maybeSpeech, set: func(a *Args, v *string) {
+	{long: "--mode", group: forOutput, arg: "text|json|rpc", about: "what to write; text prints the last answer", words: []string{"text", "json", "rpc"}, takes: value, set: setMode},
+	{long: "--wire", group: forOutput, arg: "legacy", about: "JSON and RPC mode: updates as pi before 1.0 wrote them", words: []string{"current", "legacy"}, takes: value, set: setWire},
+	{long: "--print", group: forOutput, about: "one shot; also when input or output is no terminal", short: "-p", takes: maybeSpeech, set: func(a *Args, v *string) {
 		a.Print = true
 		if v != nil {
 			a.Messages = append(a.Messages, *v)
 		}
 	}},
 
-	{long: "--continue", short: "-c", set: func(a *Args, _ *string) { a.Continue = true }},
-	{long: "--resume", short: "-r", set: func(a *Args, _ *string) { a.Resume = true }},
-	{long: "--session", takes: value, set: func(a *Args, v *string) { a.Session = v }},
-	{long: "--session-id", takes: value, set: func(a *Args, v *string) { a.SessionID = v }},
-	{long: "--fork", takes: value, set: func(a *Args, v *string) { a.Fork = v }},
-	{long: "--session-dir", takes: value, set: func(a *Args, v *string) { a.SessionDir = *v }},
-	{long: "--no-session", set: func(a *Args, _ *string) { a.NoSession = true }},
-	{long: "--name", short: "-n", takes: value, set: setName},
+	{long: "--continue", group: forSessions, about: "go on with the newest session of this folder", short: "-c", set: func(a *Args, _ *string) { a.Continue = true }},
+	{long: "--resume", about: "choose a session, in the interactive terminal", short: "-r", set: func(a *Args, _ *string) { a.Resume = true }},
+	{long: "--session", group: forSessions, arg: "PATH|ID", about: "open a session; the beginning of an id is enough", files: true, takes: value, set: func(a *Args, v *string) { a.Session = v }},
+	{long: "--session-id", group: forSessions, arg: "ID", about: "open the session of exactly this id, or create it", takes: value, set: func(a *Args, v *string) { a.SessionID = v }},
+	{long: "--fork", group: forSessions, arg: "PATH|ID", about: "copy a session and go on with the copy", files: true, takes: value, set: func(a *Args, v *string) { a.Fork = v }},
+	{long: "--session-dir", group: forSessions, arg: "DIR", about: "where sessions are kept", files: true, takes: value, set: func(a *Args, v *string) { a.SessionDir = *v }},
+	{long: "--no-session", group: forSessions, about: "keep nothing", set: func(a *Args, _ *string) { a.NoSession = true }},
+	{long: "--name", group: forSessions, arg: "TEXT", about: "name the session", short: "-n", takes: value, set: setName},
 
-	{long: "--provider", takes: value, set: func(a *Args, v *string) { a.Provider = *v }},
-	{long: "--model", takes: value, set: func(a *Args, v *string) { a.Model = *v }},
-	{long: "--models", takes: value, set: func(a *Args, v *string) { a.Models = splitList(*v) }},
-	{long: "--thinking", takes: value, set: setThinking},
-	{long: "--api-key", takes: value, set: func(a *Args, v *string) { a.APIKey = *v }},
-	{long: "--record", takes: value, set: func(a *Args, v *string) {
+	{long: "--provider", group: forModel, arg: "NAME", about: "the provider that --model belongs to", takes: value, set: func(a *Args, v *string) { a.Provider = *v }},
+	{long: "--model", group: forModel, arg: "PATTERN", about: "id, provider/id or part of a name, with :level behind", takes: value, set: func(a *Args, v *string) { a.Model = *v }},
+	{long: "--models", group: forModel, arg: "LIST", about: "models to choose from, separated by commas; * and ? match", takes: value, set: func(a *Args, v *string) { a.Models = splitList(*v) }},
+	{long: "--thinking", group: forModel, arg: "LEVEL", about: "off, minimal, low, medium, high, xhigh, max", words: strings.Split(levelNames(), ", "), takes: value, set: setThinking},
+	{long: "--api-key", group: forModel, arg: "KEY", about: "key for this run; never stored", takes: value, set: func(a *Args, v *string) { a.APIKey = *v }},
+	{long: "--record", group: forModel, arg: "FILE", about: "store what is said to the provider and back; --model replay/FILE plays it", files: true, takes: value, set: func(a *Args, v *string) {
 		if a.Record = *v; a.Record == "" {
 			a.errorf("--record requires the name of a file")
 		}
 	}},
 
-	{long: "--tools", short: "-t", takes: value, set: setTools},
-	{long: "--exclude-tools", short: "-xt", takes: value, set: func(a *Args, v *string) { a.ExcludeTools = splitList(*v) }},
-	{long: "--no-tools", short: "-nt", set: func(a *Args, _ *string) { a.NoTools = true }},
-	{long: "--no-builtin-tools", short: "-nbt", set: func(a *Args, _ *string) { a.NoBuiltinTools = true }},
-	{long: "--no-mcp", set: func(a *Args, _ *string) { a.NoMCP = true }},
+	{long: "--tools", group: forTools, arg: "LIST", about: "these tools only, or changes: +name,-write", short: "-t", takes: value, set: setTools},
+	{long: "--exclude-tools", group: forTools, arg: "LIST", about: "without these", short: "-xt", takes: value, set: func(a *Args, v *string) { a.ExcludeTools = splitList(*v) }},
+	{long: "--no-tools", group: forTools, about: "none", short: "-nt", set: func(a *Args, _ *string) { a.NoTools = true }},
+	{long: "--no-builtin-tools", group: forTools, about: "none of the built-in ones", short: "-nbt", set: func(a *Args, _ *string) { a.NoBuiltinTools = true }},
+	{long: "--no-mcp", about: "none of MCP servers", set: func(a *Args, _ *string) { a.NoMCP = true }},
 
-	{long: "--extension", short: "-e", takes: value, set: func(a *Args, v *string) { a.Extensions = append(a.Extensions, *v) }},
-	{long: "--no-extensions", short: "-ne", set: func(a *Args, _ *string) { a.NoExtensions = true }},
-	{long: "--skill", takes: value, set: func(a *Args, v *string) { a.Skills = append(a.Skills, *v) }},
-	{long: "--no-skills", short: "-ns", set: func(a *Args, _ *string) { a.NoSkills = true }},
-	{long: "--prompt-template", takes: value, set: func(a *Args, v *string) { a.PromptTemplates = append(a.PromptTemplates, *v) }},
-	{long: "--no-prompt-templates", short: "-np", set: func(a *Args, _ *string) { a.NoTemplates = true }},
-	{long: "--theme", takes: value, set: func(a *Args, v *string) { a.Themes = append(a.Themes, *v) }},
-	{long: "--no-themes", set: func(a *Args, _ *string) { a.NoThemes = true }},
-	{long: "--no-context-files", short: "-nc", set: func(a *Args, _ *string) { a.NoContextFiles = true }},
-	{long: "--use-theme", takes: value, set: func(a *Args, v *string) { a.UseTheme = *v }},
+	{long: "--extension", group: forResources, arg: "PATH", about: "a package, for this run; may be repeated", files: true, short: "-e", takes: value, set: func(a *Args, v *string) { a.Extensions = append(a.Extensions, *v) }},
+	{long: "--no-extensions", about: "no extensions but those", short: "-ne", set: func(a *Args, _ *string) { a.NoExtensions = true }},
+	{long: "--skill", group: forResources, arg: "PATH", about: "a skill, or a folder of them; may be repeated", files: true, takes: value, set: func(a *Args, v *string) { a.Skills = append(a.Skills, *v) }},
+	{long: "--no-skills", group: forResources, about: "no skills but those", short: "-ns", set: func(a *Args, _ *string) { a.NoSkills = true }},
+	{long: "--prompt-template", group: forResources, arg: "PATH", about: "a prompt template, or a folder of them; may be repeated", files: true, takes: value, set: func(a *Args, v *string) { a.PromptTemplates = append(a.PromptTemplates, *v) }},
+	{long: "--no-prompt-templates", group: forResources, about: "no templates but those", short: "-np", set: func(a *Args, _ *string) { a.NoTemplates = true }},
+	{long: "--theme", arg: "PATH", about: "a theme, for the interactive terminal", files: true, takes: value, set: func(a *Args, v *string) { a.Themes = append(a.Themes, *v) }},
+	{long: "--no-themes", about: "no themes but those", set: func(a *Args, _ *string) { a.NoThemes = true }},
+	{long: "--no-context-files", group: forPrompt, about: "no AGENTS.md and its like", short: "-nc", set: func(a *Args, _ *string) { a.NoContextFiles = true }},
+	{long: "--use-theme", arg: "NAME", about: "the theme to begin with", takes: value, set: func(a *Args, v *string) { a.UseTheme = *v }},
 
-	{long: "--system-prompt", takes: value, set: func(a *Args, v *string) { a.SystemPrompt = v }},
-	{long: "--append-system-prompt", takes: value, set: func(a *Args, v *string) {
+	{long: "--system-prompt", group: forPrompt, arg: "TEXT|FILE", about: "in place of the built-in system prompt", files: true, takes: value, set: func(a *Args, v *string) { a.SystemPrompt = v }},
+	{long: "--append-system-prompt", group: forPrompt, arg: "TEXT|FILE", about: "added to the system prompt; may be repeated", files: true, takes: value, set: func(a *Args, v *string) {
 		a.AppendSystemPrompt = append(a.AppendSystemPrompt, *v)
 	}},
 
-	{long: "--tui-mode", takes: value, set: setTUIMode},
-	{long: "--verbose", set: func(a *Args, _ *string) { a.Verbose = true }},
-	{long: "--approve", short: "-a", set: func(a *Args, _ *string) { a.Approve = new(true) }},
-	{long: "--no-approve", short: "-na", set: func(a *Args, _ *string) { a.Approve = new(false) }},
-	{long: "--offline", set: func(a *Args, _ *string) { a.Offline = true }},
-	{long: "--export", takes: value, set: func(a *Args, v *string) { a.Export = *v }},
-	{long: "--list-models", takes: maybeValue, set: func(a *Args, v *string) {
+	{long: "--tui-mode", arg: "regular|fullscreen", about: "how the interactive terminal is used", words: []string{"regular", "fullscreen"}, takes: value, set: setTUIMode},
+	{long: "--verbose", group: forOutput, about: "say more at the start", set: func(a *Args, _ *string) { a.Verbose = true }},
+	{long: "--approve", group: forOthers, about: "trust this project's own settings for this run", short: "-a", set: func(a *Args, _ *string) { a.Approve = new(true) }},
+	{long: "--no-approve", group: forOthers, about: "do not", short: "-na", set: func(a *Args, _ *string) { a.Approve = new(false) }},
+	{long: "--offline", group: forOthers, about: "no network but the model's", set: func(a *Args, _ *string) { a.Offline = true }},
+	{long: "--export", group: forSessions, arg: "FILE [OUT]", about: "write a session file as one HTML page, and exit", files: true, takes: value, set: func(a *Args, v *string) { a.Export = *v }},
+	{long: "--list-models", group: forModel, arg: "[SEARCH]", about: "models that are set up", takes: maybeValue, set: func(a *Args, v *string) {
 		if v == nil {
 			v = new("")
 		}
 		a.ListModels = v
 	}},
-	{long: "--help", short: "-h", set: func(a *Args, _ *string) { a.Help = true }},
-	{long: "--version", short: "-v", set: func(a *Args, _ *string) { a.Version = true }},
+	{long: "--help", group: forOthers, about: "this text; behind a command, how that is used", short: "-h", set: func(a *Args, _ *string) { a.Help = true }},
+	{long: "--version", group: forOthers, about: "the version", short: "-v", set: func(a *Args, _ *string) { a.Version = true }},
 }
 
 func setMode(a *Args, v *string) {

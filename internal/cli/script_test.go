@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pinch-agent/pinch/internal/packages/packagestest"
 )
 
 // runMain makes the test binary act as pinch.
@@ -36,6 +38,13 @@ func TestScript(t *testing.T) {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("USERPROFILE", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("PINCH_OFFLINE", "1")
+			r := packagestest.New()
+			e.Values[registryKey{}] = r
+			e.Setenv("npm_config_registry", r.URL)
+			e.Defer(func() {
+				r.CloseClientConnections()
+				r.Close()
+			})
 			for _, name := range []string{"GOCACHE", "GOPATH", "GOROOT"} {
 				e.Setenv(name, goEnv(name))
 			}
@@ -45,6 +54,7 @@ func TestScript(t *testing.T) {
 			"provider": provider,
 			"sessions": sessions,
 			"status":   exitStatus,
+			"publish":  publish,
 		},
 	})
 }
@@ -116,6 +126,37 @@ func provider(ts *testscript.TestScript, neg bool, args []string) {
   "localc": {"baseUrl": %[1]q, "apiKey": "local-secret-key", "api": "openai-completions",
     "models": [{"id": "c", "contextWindow": 100000, "maxTokens": 4000}]}}}`, srv.URL), 0o644))
 }
+
+// publish makes a folder a version of an npm package, in a registry that pinch is
+// told of.
+//
+//	publish NAME VERSION DIR
+func publish(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: publish NAME VERSION DIR")
+	}
+	r, ok := ts.Value(registryKey{}).(*packagestest.Registry)
+	if !ok {
+		ts.Fatalf("no registry")
+	}
+	files := map[string]string{}
+	dir := ts.MkAbs(args[2])
+	ts.Check(filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files[filepath.ToSlash(rel)] = string(b)
+		return err
+	}))
+	ts.Check(r.Publish(args[0], args[1], files))
+}
+
+type registryKey struct{}
 
 // exitStatus runs pinch and checks its exit status.
 //

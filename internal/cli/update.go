@@ -5,43 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/pinch-agent/pinch/internal/settings"
 	"github.com/pinch-agent/pinch/llm/catalog"
 	"github.com/pinch-agent/pinch/resource"
 )
 
-const updateUsage = "Usage: pinch update --models [PROVIDER...] [--url URL] [--force]"
-
-// runUpdate fetches lists of models. The peer's other updates are refused as
-// before.
-func runUpdate(ctx context.Context, p *program, words []string) error {
-	if asksHelp(words) {
-		_, err := fmt.Fprintln(p.out, updateUsage)
-		return err
-	}
-	if !slices.Contains(words, "--models") {
-		return missing("Name skills, prompt templates and themes in settings.json, or put them into the agent folder; pinch update --models fetches lists of models")(ctx, p, words)
-	}
-	var o catalog.RefreshOptions
-	for i := 0; i < len(words); i++ {
-		switch word := words[i]; {
-		case word == "--models":
-		case word == "--force":
-			o.Force = true
-		case word == "--url" && i+1 < len(words) && words[i+1] != "":
-			i++
-			o.URL = words[i]
-		case strings.HasPrefix(word, "-"):
-			return errors.New(updateUsage)
-		default:
-			o.Providers = append(o.Providers, word)
-		}
-	}
+// updateModels fetches lists of models.
+func (p *program) updateModels(ctx context.Context, g *given) error {
+	o := catalog.RefreshOptions{Force: g.has("--force"), URL: g.options["--url"], Providers: g.words}
 	if o.URL != "" && len(o.Providers) != 1 {
-		return errors.New("--url is the list of one provider: name it. " + updateUsage)
+		return errors.New("--url is the list of one provider: name it behind --models")
 	}
 	user := settings.Read(filepath.Join(resource.AgentFolder(p.getenv, p.home), "settings.json"))
 	request, err := requestOptions(settings.Merge(user, nil))

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
@@ -21,8 +22,9 @@ import (
 // ErrNoObject says that a text is JSON, but no object.
 var ErrNoObject = errors.New("not a JSON object")
 
-// Set makes value, which is JSON text, the value at a path of names. What is
-// missing on the way there is made; what is in the way, such as a number where an
+// Set makes value, which is JSON text, the value at a path of names. Within a list
+// the name is a number from 0; that behind the last adds one. What is missing on
+// the way there is made; what is in the way, such as a number where an
 // object has to be, is replaced. A value that is there already in other spelling
 // is left as it is. New members come last in their object, laid out like those
 // before them. Errors are ErrNoObject and *jsonwire.SyntaxError.
@@ -45,9 +47,9 @@ func Unset(text []byte, path ...string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		shorter := d.unset(root, path)
-		if len(shorter) == len(text) {
-			return text, nil
+		shorter, counted := d.unset(root, path)
+		if counted || len(shorter) == len(text) {
+			return shorter, nil
 		}
 		text = shorter // there may be another of the name
 	}
@@ -61,17 +63,19 @@ type document struct {
 	unit  string // of indentation
 }
 
-// object is an object within a document.
+// object is an object within a document, or a list, whose members have their
+// numbers as names.
 type object struct {
 	open, shut int // its brackets
 	inline     bool
+	list       bool
 	members    []member
 }
 
 // member is where a member stands in the document.
 type member struct {
 	name       string
-	from       int // its name begins here
+	from       int // its name begins here, or its value in a list
 	value, end int
 }
 
@@ -123,6 +127,30 @@ func (d *document) object(from, to int, inline bool) (o object, ok bool) {
 	return o, true
 }
 
+// inside reads the object or list in from..to; ok is false for other values, and
+// for a list that has no place of this name.
+func (d *document) inside(from, to int, inline bool, name string) (o object, ok bool) {
+	if o, ok := d.object(from, to, inline); ok {
+		return o, true
+	}
+	b := d.plain[from:to]
+	at := bytes.IndexByte(b, '[')
+	if at < 0 || len(bytes.TrimSpace(b[:at])) > 0 {
+		return object{}, false
+	}
+	o = object{open: from + at, shut: from + bytes.LastIndexByte(b, ']'), inline: inline, list: true}
+	var r jsonwire.Reader
+	r.Reset(b)
+	for r.Array(); r.More(); {
+		raw := r.Raw()
+		m := member{name: strconv.Itoa(len(o.members)), end: from + r.Offset()}
+		m.value = m.end - len(raw)
+		m.from = m.value
+		o.members = append(o.members, m)
+	}
+	return o, o.find(name) >= 0 || name == strconv.Itoa(len(o.members))
+}
+
 // find is the index of the member of a name that counts, -1 for none.
 func (o object) find(name string) int {
 	for i, m := range slices.Backward(o.members) {
@@ -141,7 +169,7 @@ func (d *document) set(o object, value []byte, path []string) []byte {
 	m := o.members[i]
 	indent, own := d.ownLine(m.from)
 	if len(path) > 1 {
-		if inner, ok := d.object(m.value, m.end, !own); ok {
+		if inner, ok := d.inside(m.value, m.end, !own, path[1]); ok {
 			return d.set(inner, value, path[1:])
 		}
 		value = within(path[1:], value)
@@ -151,18 +179,20 @@ func (d *document) set(o object, value []byte, path []string) []byte {
 	return d.apply(splice{m.value, m.end, d.layout(value, indent, !own)})
 }
 
-func (d *document) unset(o object, path []string) []byte {
+// unset is Unset of one member; counted is true when it was one of a list, where
+// the next has its name now.
+func (d *document) unset(o object, path []string) (text []byte, counted bool) {
 	i := o.find(path[0])
 	if i < 0 {
-		return d.text
+		return d.text, false
 	}
 	if len(path) == 1 {
-		return d.cut(o, i)
+		return d.cut(o, i), o.list
 	}
-	if inner, ok := d.object(o.members[i].value, o.members[i].end, false); ok {
+	if inner, ok := d.inside(o.members[i].value, o.members[i].end, false, path[1]); ok {
 		return d.unset(inner, path[1:])
 	}
-	return d.text
+	return d.text, false
 }
 
 // within puts a value into the objects of a path.
@@ -195,6 +225,9 @@ func (d *document) layout(value []byte, indent string, inline bool) string {
 // add puts a new member behind the others.
 func (d *document) add(o object, name string, value []byte) []byte {
 	text := func(indent string, inline bool) string {
+		if o.list {
+			return d.layout(value, indent, inline)
+		}
 		return string(jsonwire.AppendString(nil, name)) + ": " + d.layout(value, indent, inline)
 	}
 	if len(o.members) == 0 {

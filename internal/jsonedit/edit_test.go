@@ -35,6 +35,13 @@ func TestSet(t *testing.T) {
 		{"escaped names", `{"\u0061": 1}`, "a", `2`, `{"\u0061": 2}`},
 		{"a comma on a line of its own", "{\n  \"a\": 1\n  , // odd\n}", "b", `2`, "{\n  \"a\": 1\n  ,\n  \"b\": 2, // odd\n}"},
 		{"byte order mark", "\xEF\xBB\xBF{\n  \"a\": 1\n}", "b", `2`, "\xEF\xBB\xBF{\n  \"a\": 1,\n  \"b\": 2\n}"},
+		{"of a list", "{\n  \"a\": [\n    1, // one\n    2\n  ]\n}", "a.1", `"x"`, "{\n  \"a\": [\n    1, // one\n    \"x\"\n  ]\n}"},
+		{"behind the last of a list", "{\n  \"a\": [\n    1 // one\n  ]\n}", "a.1", `2`, "{\n  \"a\": [\n    1, // one\n    2\n  ]\n}"},
+		{"of a list in one line", `{"a": [1, {"b": 2}]}`, "a.1.b", `3`, `{"a": [1, {"b": 3}]}`},
+		{"behind the last of one line", `{"a": ["]", 2]}`, "a.2", `3`, `{"a": ["]", 2, 3]}`},
+		{"of an empty list", "{\n  \"a\": []\n}", "a.0", `1`, "{\n  \"a\": [\n    1\n  ]\n}"},
+		{"far behind a list", `{"a": [1]}`, "a.2", `3`, `{"a": {"2":3}}`},
+		{"a name in a list", `{"a": [1]}`, "a.b", `3`, `{"a": {"b":3}}`},
 		{"brackets and slashes in strings", "{\n  \"a\": \"}//{,\\\"\" /* } */\n}", "b", `"//"`, "{\n  \"a\": \"}//{,\\\"\", /* } */\n  \"b\": \"//\"\n}"},
 	} {
 		got, err := Set([]byte(c.text), []byte(c.value), strings.Split(c.path, ".")...)
@@ -48,6 +55,10 @@ func TestUnset(t *testing.T) {
 	for _, c := range []struct{ name, text, path, want string }{
 		{"absent", `{"a": 1}`, "b", `{"a": 1}`},
 		{"absent deeper", `{"a": 1}`, "a.b", `{"a": 1}`},
+		{"of a list", `{"a": [1, 2, 3]}`, "a.0", `{"a": [2, 3]}`},
+		{"the last line of a list", "{\n  \"a\": [\n    1, // one\n    2\n  ]\n}", "a.1", "{\n  \"a\": [\n    1 // one\n  ]\n}"},
+		{"the only one of a list", `{"a": [1]}`, "a.0", `{"a": []}`},
+		{"behind a list", `{"a": [1]}`, "a.1", `{"a": [1]}`},
 		{"the only one", "{\n  \"a\": 1,\n}", "a", `{}`},
 		{"the only one beside a comment", "{\n  // about a\n  \"a\": 1\n}", "a", "{\n  // about a\n}"},
 		{"a line", "{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}", "b", "{\n  \"a\": 1,\n  \"c\": 3\n}"},

@@ -1,8 +1,14 @@
 package settings
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pinch-agent/pinch/internal/jsonedit"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
@@ -40,4 +46,59 @@ func (f *File) Packages() []Package {
 		}
 	}
 	return out
+}
+
+// EditPackages changes entries of the packages list of a scope in one step, as
+// Write does. edit gets the entries as they stand in the file, each as JSON text,
+// and returns changes of them, such as Unset("packages.1"), or
+// Set("packages.2", source) where there are two. An error of it is returned, and
+// nothing is written.
+func (s *Store) EditPackages(ctx context.Context, scope Scope, edit func(list []jsontext.Value) ([]Change, error)) error {
+	w := s.user
+	if scope == Project {
+		if w = s.project; w == nil {
+			return ErrNoProject
+		}
+	}
+	const key = "packages"
+	mine := func(name string) bool { return name == key }
+	var refused error
+	err := s.change(ctx, w, mine, func(text []byte) ([]byte, error) {
+		root, err := parseObject(jsonedit.Plain(text))
+		if err != nil {
+			return nil, err
+		}
+		var list []jsontext.Value
+		var r jsonwire.Reader
+		value := root.get(key)
+		if r.Reset(value); value != nil && r.Kind() != '[' {
+			return nil, fmt.Errorf("%s is no list", key)
+		}
+		if value != nil {
+			for r.Array(); r.More(); {
+				list = append(list, bytes.Clone(r.Raw()))
+			}
+		}
+		changes, err := edit(list)
+		if err != nil || len(changes) == 0 {
+			refused = err
+			return text, nil
+		}
+		if value == nil {
+			text, err = jsonedit.Set(text, []byte("[]"), key)
+		}
+		for _, c := range changes {
+			if err != nil {
+				return nil, err
+			}
+			var v jsontext.Value
+			if c.value == nil {
+				text, err = jsonedit.Unset(text, split(c.name)...)
+			} else if v, err = encode(c.value); err == nil {
+				text, err = jsonedit.Set(text, v, split(c.name)...)
+			}
+		}
+		return text, err
+	})
+	return cmp.Or(err, refused)
 }

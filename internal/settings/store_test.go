@@ -305,3 +305,33 @@ func TestFolderThatCannotBe(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestEditPackages(t *testing.T) {
+	s, user, _ := newStore(t, "{\n  // mine\n  \"packages\": [\"a\", {\"source\": \"b\", \"skills\": []}] // and so on\n}", "")
+	err := s.EditPackages(t.Context(), User, func(list []jsontext.Value) ([]Change, error) {
+		if len(list) != 2 || string(list[1]) != `{"source": "b", "skills": []}` {
+			t.Errorf("got %s", list)
+		}
+		return []Change{Set("packages.1.source", "b2"), Set("packages.2", "c"), Unset("packages.0")}, nil
+	})
+	want := "{\n  // mine\n  \"packages\": [{\"source\": \"b2\", \"skills\": []}, \"c\"] // and so on\n}"
+	if err != nil || content(t, user) != want || len(s.Settings().User.Packages()) != 2 {
+		t.Errorf("%v\n%s", err, content(t, user))
+	}
+	refused := errors.New("no")
+	if err := s.EditPackages(t.Context(), User, func([]jsontext.Value) ([]Change, error) { return nil, refused }); !errors.Is(err, refused) || content(t, user) != want {
+		t.Errorf("%v\n%s", err, content(t, user))
+	}
+	add := func(list []jsontext.Value) ([]Change, error) { return []Change{Set("packages.0", "x")}, nil }
+	s, _, project := newStore(t, "{}", "{\n  \"theme\": \"x\"\n}")
+	if err := s.EditPackages(t.Context(), Project, add); err != nil || content(t, project) != "{\n  \"theme\": \"x\",\n  \"packages\": [\n    \"x\"\n  ]\n}" {
+		t.Errorf("%v\n%s", err, content(t, project))
+	}
+	if err := OpenStore(user, "").EditPackages(t.Context(), Project, add); !errors.Is(err, ErrNoProject) {
+		t.Errorf("%v", err)
+	}
+	s, user, _ = newStore(t, `{"packages": {"x": 1}}`, "")
+	if err := s.EditPackages(t.Context(), User, add); err == nil || content(t, user) != `{"packages": {"x": 1}}` {
+		t.Errorf("%v\n%s", err, content(t, user))
+	}
+}

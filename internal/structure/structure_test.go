@@ -56,6 +56,8 @@ var rules = []rule{
 	{"internal/glob", nil},
 	{"internal/ignore", []string{"internal/glob"}},
 	{"internal/settings", nil},
+	{"internal/packages", []string{"resource"}},
+	{"internal/packages/packagestest", nil},
 	{"harness", []string{"llm", "llm/transcript", "llm/catalog", "internal/wire", "auth", "agent", "session", "session/", "env", "tool", "resource", "compact"}},
 	{"internal/", []string{""}}, // everything
 	{"cmd/", []string{"internal/cli", "internal/version"}},

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// command is what a first word asks for. The table of them is where help,
+// completion and the manual page come from.
+type command struct {
+	name    string
+	aliases []string
+	usage   string // the words behind the name
+	about   string // one line; "" keeps it out of every list
+	options []commandOption
+	words   []string  // that the first argument may be, for completion
+	files   bool      // arguments are paths
+	below   []command // commands of its own
+	text    string    // more for --help
+	run     commandFunc
+}
+
+// commandFunc runs a command with the words behind its name.
+type commandFunc func(ctx context.Context, p *program, c *command, words []string) error
+
+// commandOption is an option of a command. One with an arg takes the next word.
+type commandOption struct {
+	long, short string
+	arg, about  string
+	files       bool
+}
+
+// given is what a command was given.
+type given struct {
+	words   []string // beside options
+	options map[string]string
+}
+
+// has reports whether an option was given, by its long name.
+func (g *given) has(long string) bool { _, ok := g.options[long]; return ok }
+
+// parse reads the words behind a command. A false ok says that everything has
+// been said: help was asked for, or what is wrong stands on stderr and err is the
+// exit status.
+func (c *command) parse(p *program, words []string) (g *given, ok bool, err error) {
+	g = &given{options: map[string]string{}}
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		switch j := slices.IndexFunc(c.options, func(o commandOption) bool { return word == o.long || word == o.short }); {
+		case isHelp(word):
+			return nil, false, c.help(p.out)
+		case word == "--":
+			g.words = append(g.words, words[i+1:]...)
+			i = len(words)
+		case j < 0 && strings.HasPrefix(word, "-") && word != "-":
+			return nil, false, p.misused("Unknown option %s for %q.\nUse \"pinch --help\" or \"pinch %s\".", printable(word), c.name, c.line())
+		case j < 0:
+			g.words = append(g.words, word)
+		case c.options[j].arg == "":
+			g.options[c.options[j].long] = ""
+		case i+1 == len(words):
+			return nil, false, p.misused("%s requires a value.\nUsage: pinch %s", word, c.line())
+		default:
+			i++
+			g.options[c.options[j].long] = words[i]
+		}
+	}
+	return g, true, nil
+}
+
+// misused says how a command is used, and is the exit status.
+func (p *program) misused(format string, args ...any) error {
+	fmt.Fprintf(p.errs, format+"\n", args...)
+	return exitError(1)
+}
+
+// line is the command as it is used.
+func (c *command) line() string { return strings.TrimSpace(c.name + " " + c.usage) }
+
+// help writes how the command is used.
+func (c *command) help(out io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage: pinch %s\n\n%s\n", c.line(), sentenceCase(c.about))
+	if len(c.options) > 0 {
+		b.WriteString("\nOptions\n")
+		for _, o := range c.options {
+			b.WriteString(column(o.names(), o.about))
+		}
+	}
+	if c.text != "" {
+		b.WriteString("\n" + c.text)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func sentenceCase(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// names is an option as a person reads it: -l, --local; --extension SOURCE.
+func (o *commandOption) names() string { return optionNames(o.short, o.long, o.arg) }
+
+func optionNames(short, long, arg string) string {
+	names := long
+	if short != "" {
+		names = short + ", " + long
+	}
+	return strings.TrimSpace(names + " " + arg)
+}
+
+// column is a line of a list: what it is about begins in one column.
+func column(name, about string) string {
+	if len(name) < 28 {
+		return fmt.Sprintf("  %-28s  %s\n", name, about)
+	}
+	return fmt.Sprintf("  %s  %s\n", name, about)
+}
+
+// find is the command that a first word names, nil for none. Behind options and
+// elsewhere these words are messages.
+func find(list []command, word string) *command {
+	i := slices.IndexFunc(list, func(c command) bool { return c.name == word || slices.Contains(c.aliases, word) })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// missing refuses a command of the peer that this version has no use for, so
+// that its words are not taken for a message to a model.
+func missing(instead string) commandFunc {
+	return func(context.Context, *program, *command, []string) error {
+		return fmt.Errorf("This version of pinch has no such command. %s. To say the word to a model, write it behind -p", instead)
+	}
+}
+
+// withoutTable runs a command that reads its own words.
+func withoutTable(run func(ctx context.Context, p *program, words []string) error) commandFunc {
+	return func(ctx context.Context, p *program, _ *command, words []string) error { return run(ctx, p, words) }
+}
+
+// asksHelp reports whether the words behind a command ask how it is used.
+func asksHelp(words []string) bool { return slices.ContainsFunc(words, isHelp) }
+
+// printLine writes a line to stdout; names in it may come from anywhere.
+func (p *program) printLine(format string, args ...any) error {
+	_, err := fmt.Fprintln(p.out, visible(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// visible is text that does nothing to a terminal but being shown, with every
+// blank of it: it may be a path.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+var errTooManyWords = errors.New("There are too many words")

@@ -1,0 +1,410 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/packages"
+	"github.com/pinch-agent/pinch/internal/settings"
+	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/resource"
+)
+
+const packageText = `A source is a folder, npm:NAME[@VERSION], git:HOST/PATH[@REF], or the https or
+ssh address of a git repository. A folder is used where it is. Nothing of a package
+is run when it is installed.
+`
+
+// packageShelf is the packages of this run's settings.
+type packageShelf struct {
+	p *program
+	w *workspace
+}
+
+// openPackages finds the settings that packages stand in. With --local the
+// project's have to count.
+func (p *program) openPackages(g *given) (*packageShelf, settings.Scope, error) {
+	a := &Args{}
+	if g.has("--approve") || g.has("--no-approve") {
+		a.Approve = new(!g.has("--no-approve"))
+	}
+	w, err := p.openWorkspace(a, p.cwd)
+	if err != nil {
+		return nil, "", err
+	}
+	if !g.has("--local") {
+		return &packageShelf{p, w}, settings.User, w.settings.User.Err
+	}
+	if !w.trusted {
+		return nil, "", errNotTrusted
+	}
+	return &packageShelf{p, w}, settings.Project, w.settings.Project.Err
+}
+
+// file is the settings file of a scope, nil for that of a project that does not
+// count.
+func (s *packageShelf) file(scope settings.Scope) *settings.File {
+	if scope == settings.Project {
+		return s.w.settings.Project
+	}
+	return s.w.settings.User
+}
+
+// place says where the package of a source is that stands in the settings of a
+// scope.
+func (s *packageShelf) place(source string, scope settings.Scope) (resource.PackagePlace, bool) {
+	return s.placeFrom(source, s.file(scope).Folder(), scope)
+}
+
+// asked is place for a source as a person writes it, here.
+func (s *packageShelf) asked(source string, scope settings.Scope) (resource.PackagePlace, error) {
+	place, ok := s.placeFrom(source, s.p.cwd, scope)
+	if !ok {
+		return place, fmt.Errorf("%q is not the source of a package", source)
+	}
+	return place, nil
+}
+
+func (s *packageShelf) placeFrom(source, folder string, scope settings.Scope) (resource.PackagePlace, bool) {
+	of := resource.User
+	if scope == settings.Project {
+		of = resource.Project
+	}
+	return s.w.folders.PlacePackage(source, folder, of)
+}
+
+// installer fetches packages as the settings say.
+func (s *packageShelf) installer(scope settings.Scope) (*packages.Installer, error) {
+	request, err := requestOptions(s.w.settings)
+	if err != nil {
+		return nil, err
+	}
+	in := &packages.Installer{
+		Client: request.Client, Getenv: s.p.getenv, Environ: os.Environ(), Home: s.p.home, Offline: s.p.offline(),
+	}
+	if in.Client == nil {
+		in.Client = wire.NewClient(http.ProxyFromEnvironment)
+	}
+	perm := os.FileMode(0o700)
+	if scope == settings.Project {
+		in.Project, perm = s.w.folders.Cwd, 0o755
+	}
+	return in, os.MkdirAll(s.file(scope).Folder(), perm)
+}
+
+// offline reports whether the network is not to be used without need.
+func (p *program) offline() bool {
+	switch strings.ToLower(p.variable("OFFLINE")) {
+	case "1", "true", "yes":
+		return true
+	}
+	return false
+}
+
+// oneSource is the source that a command is about.
+func (c *command) oneSource(p *program, g *given) (string, error) {
+	switch {
+	case len(g.words) == 0 || strings.TrimSpace(g.words[0]) == "":
+		return "", p.misused("Missing %s source.\nUsage: pinch %s", c.name, c.line())
+	case len(g.words) > 1:
+		return "", p.misused("Unexpected argument %s.\nUsage: pinch %s", printable(g.words[1]), c.line())
+	}
+	return g.words[0], nil
+}
+
+func runInstall(ctx context.Context, p *program, c *command, words []string) error {
+	g, ok, err := c.parse(p, words)
+	if !ok {
+		return err
+	}
+	source, err := c.oneSource(p, g)
+	if err != nil {
+		return err
+	}
+	shelf, scope, err := p.openPackages(g)
+	if err != nil {
+		return err
+	}
+	if err := p.printLine("Installing %s...", source); err != nil {
+		return err
+	}
+	place, err := shelf.asked(source, scope)
+	if err != nil {
+		return err
+	}
+	if place.Kind == resource.LocalPackage {
+		if _, err := os.Stat(place.Dir); err != nil {
+			return fmt.Errorf("Path does not exist: %s", place.Dir)
+		}
+	}
+	in, err := shelf.installer(scope)
+	if err != nil {
+		return err
+	}
+	if _, err := in.Install(ctx, source, place, false); err != nil {
+		return err
+	}
+	if err := shelf.enter(ctx, source, place, scope); err != nil {
+		return err
+	}
+	if err := p.printLine("Installed %s", source); err != nil {
+		return err
+	}
+	shelf.remark(place)
+	return nil
+}
+
+// enter puts a package into the settings. An entry of it that is there already
+// gets the new source and keeps its filters.
+func (s *packageShelf) enter(ctx context.Context, source string, place resource.PackagePlace, scope settings.Scope) error {
+	source = strings.TrimSpace(source)
+	if place.Kind == resource.LocalPackage {
+		source = place.Dir
+		if rel, err := filepath.Rel(s.file(scope).Folder(), place.Dir); err == nil {
+			source = filepath.ToSlash(rel)
+		}
+	}
+	return s.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
+		i := slices.IndexFunc(list, s.is(place, scope))
+		switch {
+		case i < 0:
+			i = len(list)
+		case place.Kind == resource.LocalPackage: // its path is written in another way
+			return nil, nil
+		case list[i].Kind() == '{':
+			return []settings.Change{settings.Set(fmt.Sprintf("packages.%d.source", i), source)}, nil
+		}
+		return []settings.Change{settings.Set(fmt.Sprintf("packages.%d", i), source)}, nil
+	})
+}
+
+// is tells the entries of a package.
+func (s *packageShelf) is(place resource.PackagePlace, scope settings.Scope) func(entry jsontext.Value) bool {
+	return func(entry jsontext.Value) bool {
+		if entry.Kind() == '{' {
+			entry = jsonwire.Get(entry, "source")
+		}
+		source, ok := jsonwire.StringValue(entry)
+		if !ok {
+			return false
+		}
+		other, _ := s.place(source, scope)
+		return other.Identity == place.Identity
+	}
+}
+
+// remark tells what a person should know of a package: what is hidden in its
+// texts, and what of it does nothing here.
+func (s *packageShelf) remark(place resource.PackagePlace) {
+	o := resource.Folders{Agent: s.w.folders.Agent, Home: s.w.folders.Home, Cwd: place.Dir}
+	found, _ := resource.FindPackages(resource.PackageOptions{Folders: o, Temporary: []string{place.Dir}})
+	var report resourceReport
+	skills, problems := resource.LoadSkills(resource.SkillOptions{Folders: o, None: true, Packages: found})
+	report.problems(problems)
+	for _, skill := range skills {
+		report.findings(skill.Findings)
+	}
+	templates, problems := resource.LoadTemplates(resource.TemplateOptions{Folders: o, None: true, Packages: found})
+	report.problems(problems)
+	for _, t := range templates {
+		report.findings(t.Findings)
+	}
+	report.print(s.p, false, []string{place.Dir})
+	if !s.p.errTerminal {
+		return // for scripts this is noise; pinch list --verbose says it too
+	}
+	extensions := 0
+	for i := range found {
+		for _, offer := range found[i].Offers() {
+			if offer.Kind == "extensions" {
+				extensions++
+			}
+		}
+	}
+	if info, err := os.Stat(place.Dir); err == nil && !info.IsDir() {
+		extensions = 1
+	}
+	if extensions > 0 {
+		fmt.Fprintf(s.p.errs, "Extensions: %d, kept and inactive, as this version has no JavaScript host\n", extensions)
+	}
+}
+
+func runRemove(ctx context.Context, p *program, c *command, words []string) error {
+	g, ok, err := c.parse(p, words)
+	if !ok {
+		return err
+	}
+	source, err := c.oneSource(p, g)
+	if err != nil {
+		return err
+	}
+	shelf, scope, err := p.openPackages(g)
+	if err != nil {
+		return err
+	}
+	if err := p.printLine("Removing %s...", source); err != nil {
+		return err
+	}
+	place, err := shelf.asked(source, scope)
+	if err != nil {
+		return err
+	}
+	err = shelf.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
+		var changes []settings.Change
+		for i, entry := range slices.Backward(list) { // so that those before keep their numbers
+			if shelf.is(place, scope)(entry) {
+				changes = append(changes, settings.Unset(fmt.Sprintf("packages.%d", i)))
+			}
+		}
+		if changes == nil {
+			return nil, errNoPackage
+		}
+		return changes, nil
+	})
+	if errors.Is(err, errNoPackage) {
+		return p.noPackage(source)
+	}
+	if err != nil {
+		return err
+	}
+	in, err := shelf.installer(scope)
+	if err != nil {
+		return err
+	}
+	kept, err := in.Remove(ctx, source, place)
+	if err != nil {
+		return err
+	}
+	if kept {
+		p.warn("The folder %s stays: pinch did not put it there", place.Dir)
+	}
+	return p.printLine("Removed %s", source)
+}
+
+var errNoPackage = errors.New("no such package")
+
+func (p *program) noPackage(source string) error {
+	return p.misused("No matching package found for %s", printable(source))
+}
+
+func runList(_ context.Context, p *program, c *command, words []string) error {
+	g, ok, err := c.parse(p, words)
+	if !ok {
+		return err
+	}
+	if len(g.words) > 0 {
+		return p.misused("Unexpected argument %s.\nUsage: pinch %s", printable(g.words[0]), c.line())
+	}
+	shelf, _, err := p.openPackages(g)
+	if err != nil {
+		return err
+	}
+	sections := 0
+	for _, scope := range []settings.Scope{settings.User, settings.Project} {
+		file := shelf.file(scope)
+		if file == nil || len(file.Packages()) == 0 {
+			continue
+		}
+		if sections++; sections > 1 {
+			fmt.Fprintln(p.out)
+		}
+		fmt.Fprintln(p.out, map[settings.Scope]string{settings.User: "User packages:", settings.Project: "Project packages:"}[scope])
+		for _, entry := range file.Packages() {
+			if err := shelf.show(entry, scope, g.has("--verbose")); err != nil {
+				return err
+			}
+		}
+	}
+	if sections == 0 {
+		return p.printLine("No packages installed.")
+	}
+	return nil
+}
+
+// show lists a package.
+func (s *packageShelf) show(entry settings.Package, scope settings.Scope, verbose bool) error {
+	p := s.p
+	filtered := ""
+	if entry.Delta || entry.Extensions != nil || entry.Skills != nil || entry.Prompts != nil || entry.Themes != nil {
+		filtered = " (filtered)"
+	}
+	if err := p.printLine("  %s%s", entry.Source, filtered); err != nil {
+		return err
+	}
+	place, ok := s.place(entry.Source, scope)
+	if !ok {
+		p.warn("%s is not the source of a package", entry.Source)
+		return nil
+	}
+	if _, err := os.Stat(place.Dir); err != nil {
+		if verbose || p.errTerminal {
+			p.warn("%s is not installed: pinch update --extension %s does it", entry.Source, entry.Source)
+		}
+		return nil
+	}
+	if err := p.printLine("    %s", place.Dir); err != nil {
+		return err
+	}
+	if place.Kind != resource.LocalPackage {
+		state, err := packages.Inspect(place.Dir)
+		if err != nil {
+			return err
+		}
+		if state.Status == packages.Altered {
+			p.warn("%s was changed after it was installed: %s", entry.Source, state.Differences)
+		}
+		if r := state.Record; verbose && r != nil && r.Content != "" {
+			_ = p.printLine("      %s from %s", r.Short(), r.Archive)
+			_ = p.printLine("      %s", r.Content)
+		} else if verbose {
+			_ = p.printLine("      installed by another program")
+		}
+	}
+	if !verbose {
+		return nil
+	}
+	return s.showOffers(entry, place)
+}
+
+// showOffers lists what a package offers, and what becomes of it.
+func (s *packageShelf) showOffers(entry settings.Package, place resource.PackagePlace) error {
+	only := resource.PackageEntry(entry)
+	only.Source = place.Dir
+	found, _ := resource.FindPackages(resource.PackageOptions{
+		Folders: s.w.folders, User: resource.PackageEntries{Folder: s.w.folders.Cwd, List: []resource.PackageEntry{only}},
+	})
+	if len(found) == 0 { // a file
+		return s.p.printLine("      extension: inactive, needs a JavaScript host")
+	}
+	for _, offer := range found[0].Offers() {
+		state := "on"
+		switch {
+		case !offer.Chosen:
+			state = "off"
+		case offer.Kind == "extensions":
+			state = "inactive, needs a JavaScript host"
+		case offer.Kind == "themes":
+			state = "kept for the interactive terminal"
+		}
+		name, err := filepath.Rel(place.Dir, offer.Path)
+		if err != nil {
+			name = offer.Path
+		}
+		if err := s.p.printLine("      %s %s: %s", strings.TrimSuffix(offer.Kind, "s"), filepath.ToSlash(name), state); err != nil {
+			return err
+		}
+	}
+	if missing := packages.Dependencies(place.Dir); len(missing) > 0 {
+		return s.p.printLine("      npm dependencies, for extensions only: %s; not installed", strings.Join(missing, ", "))
+	}
+	return nil
+}

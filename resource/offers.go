@@ -1,0 +1,113 @@
+package resource
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// PackagePlace is where the package of a source is, or will be.
+type PackagePlace struct {
+	Kind PackageKind
+	Dir  string // absolute
+	// Root is the folder that all packages of this kind and scope are in; "" for
+	// a path.
+	Root string
+	// Identity is the same for two sources of one package.
+	Identity string
+}
+
+// PlacePackage says where the package of a source is. folder is where relative
+// paths start from. ok is false for a source that is none.
+func (f Folders) PlacePackage(source, folder string, scope Scope) (place PackagePlace, ok bool) {
+	place.Kind = packageKind(trim(source))
+	place.Dir, place.Identity = locatePackage(source, folder, scope, f)
+	switch place.Kind {
+	case NPMPackage:
+		name := strings.TrimPrefix(place.Identity, "npm:")
+		place.Root = above(place.Dir, 1+len(strings.Split(name, "/")))
+	case GitPackage:
+		repository := strings.TrimPrefix(place.Identity, "git:")
+		place.Root = above(place.Dir, len(strings.Split(repository, "/")))
+	}
+	return place, place.Dir != ""
+}
+
+func above(dir string, levels int) string {
+	for range levels {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// Offer is a resource that a package offers.
+type Offer struct {
+	Kind string // skills, prompts, extensions or themes
+	Path string
+	// Chosen reports whether the filters of the settings let it through.
+	Chosen bool
+}
+
+// Offers lists what a package offers, whether or not this program has a use for
+// it.
+func (p *Package) Offers() []Offer {
+	var list []Offer
+	all := &Package{Dir: p.Dir, Source: p.Source, filters: []PackageEntry{{}}}
+	for _, k := range []kind{skillKind, promptKind, extensionKind, themeKind} {
+		chosen := map[string]bool{}
+		files, _ := p.files(k)
+		for _, file := range files {
+			chosen[file] = true
+		}
+		files, _ = all.files(k)
+		for _, file := range files {
+			list = append(list, Offer{Kind: string(k), Path: file, Chosen: chosen[file]})
+		}
+	}
+	return list
+}
+
+// names reports whether a file has a name of this kind.
+func (k kind) names(path string) bool {
+	switch ext := filepath.Ext(path); k {
+	case extensionKind:
+		return (ext == ".ts" || ext == ".js") && !strings.HasSuffix(path, ".d.ts")
+	case themeKind:
+		return ext == ".json"
+	default:
+		return ext == ".md"
+	}
+}
+
+// scan lists the extensions or themes in a folder. A folder in one of extensions
+// is an extension of its own: what its manifest names, else its index file.
+func (k kind) scan(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var files []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case k.names(path) && isFile(path):
+			files = append(files, path)
+		case k == extensionKind && isDir(path):
+			files = append(files, extensionIn(path)...)
+		}
+	}
+	return files
+}
+
+func extensionIn(dir string) []string {
+	named, _, _ := readManifest(dir, extensionKind)
+	var files []string
+	for _, name := range named {
+		if path := filepath.Join(dir, filepath.FromSlash(name)); isWithin(path, dir) && isFile(path) {
+			files = append(files, path)
+		}
+	}
+	for _, name := range []string{"index.ts", "index.js"} {
+		if path := filepath.Join(dir, name); files == nil && isFile(path) {
+			files = append(files, path)
+		}
+	}
+	return files
+}
