@@ -144,13 +144,16 @@ type Shell interface {
 	//
 	// When ctx ends or the timeout passes, the command and all of its process
 	// group are killed; Exec then fails with Aborted or Timeout, and the Exit
-	// tells what is known.
+	// tells what is known. A process that has left the group, as setsid does,
+	// lives on and does not hold the caller.
 	Exec(ctx context.Context, c Command) (Exit, error)
 }
 
 // Command is a command line for the shell.
 type Command struct {
 	Line string
+	// Argv is a program and its arguments to run in place of the shell and Line.
+	Argv []string
 	Dir  string // "" for the environment's working directory
 	// Unset names variables that are taken out of the environment, Set gives
 	// variables as NAME=value. Set wins. With NoInherit nothing but Set is there.

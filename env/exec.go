@@ -28,9 +28,14 @@ func (l *Local) Exec(ctx context.Context, c Command) (Exit, error) {
 	if err := start(ctx, "spawn", ""); err != nil {
 		return Exit{}, err
 	}
-	sh, err := l.shell(c.Line)
-	if err != nil {
-		return Exit{}, err
+	var sh invocation
+	if len(c.Argv) > 0 {
+		sh = invocation{path: c.Argv[0], args: c.Argv[1:]}
+	} else {
+		var err error
+		if sh, err = l.shell(c.Line); err != nil {
+			return Exit{}, err
+		}
 	}
 	dir := l.WorkDir()
 	if c.Dir != "" {

@@ -24,11 +24,18 @@ var bashText string
 
 // Bash is the tool that runs shell commands.
 func Bash(opts BashOptions) *agent.Tool {
-	t := declare("bash", bashText,
+	return opts.declare("bash", bashText, func(command string) (env.Command, error) {
+		return env.Command{Line: command}, nil
+	})
+}
+
+// declare makes a tool that runs command lines; start says how.
+func (o BashOptions) declare(name, md string, start func(command string) (env.Command, error)) *agent.Tool {
+	t := declare(name, md,
 		param{name: "command", typ: "string", required: true},
 		param{name: "timeout", typ: "number"})
 	t.Execute = func(ctx context.Context, call agent.Call) (agent.Result, error) {
-		return opts.run(ctx, call)
+		return o.run(ctx, call, name, start)
 	}
 	return t
 }
@@ -42,7 +49,7 @@ const (
 	updateEvery = 100 * time.Millisecond
 )
 
-func (o *BashOptions) run(ctx context.Context, call agent.Call) (agent.Result, error) {
+func (o *BashOptions) run(ctx context.Context, call agent.Call, name string, start func(string) (env.Command, error)) (agent.Result, error) {
 	call.Update(agent.Result{})
 	command, timeout, err := parseBash(call.Args)
 	if err != nil {
@@ -51,20 +58,21 @@ func (o *BashOptions) run(ctx context.Context, call agent.Call) (agent.Result, e
 	if o.Prefix != "" {
 		command = o.Prefix + "\n" + command
 	}
-	out := &shellOutput{}
+	c, err := start(command)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	out := &shellOutput{shell: name}
 	out.Capture = env.Capture{
 		Head: structuredLimit, Tail: structuredLimit / 2,
 		SpillBytes: MaxBytes, SpillLines: MaxLines,
 		Spill: func() (io.WriteCloser, error) { return out.open(ctx, o.Env) },
 	}
 	updates := startUpdates(call.Update, out)
-	exit, err := o.Env.Exec(ctx, env.Command{
-		Line:    command,
-		Unset:   sessionVars[:],
-		Set:     o.sessionEnv(),
-		Timeout: time.Duration(timeout * float64(time.Second)),
-		Output:  io.MultiWriter(out, updates),
-	})
+	c.Unset, c.Set = sessionVars[:], o.sessionEnv()
+	c.Timeout = time.Duration(timeout * float64(time.Second))
+	c.Output = io.MultiWriter(out, updates)
+	exit, err := o.Env.Exec(ctx, c)
 	out.Close()
 	updates.stop()
 	if err != nil {
@@ -122,12 +130,13 @@ func (o *BashOptions) sessionEnv() []string {
 // when it is long.
 type shellOutput struct {
 	env.Capture
-	mu   sync.Mutex
-	path string
+	shell string // name of the tool
+	mu    sync.Mutex
+	path  string
 }
 
 func (s *shellOutput) open(ctx context.Context, e env.ExecutionEnv) (io.WriteCloser, error) {
-	f, err := e.TempFile(ctx, "pinch-bash-", ".log")
+	f, err := e.TempFile(ctx, "pinch-"+s.shell+"-", ".log")
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +269,7 @@ func bashError(err error, exit env.Exit, timeout float64, out *shellOutput) erro
 				exitCode(exit), number(seconds(exit.After)))
 		}
 	case e.Op == "chdir":
-		return fmt.Errorf("Working directory does not exist: %s\nCannot execute bash commands.", e.Path)
+		return fmt.Errorf("Working directory does not exist: %s\nCannot execute %s commands.", e.Path, out.shell)
 	case e.Code == env.ShellUnavailable && e.Path != "":
 		return fmt.Errorf("Custom shell path not found: %s", e.Path)
 	default:

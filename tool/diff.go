@@ -11,8 +11,8 @@ type textPart struct {
 	old, new *lazyLines // one object when the part is the same in both
 }
 
-func samePart(text string) textPart {
-	l := newLines(text)
+func samePart(src *source, start, end int) textPart {
+	l := linesOf(src, start, end)
 	return textPart{old: l, new: l}
 }
 
@@ -345,8 +345,8 @@ func (s *side) lineFeeds() int {
 		return 0
 	}
 	for i := len(s.parts) - 1; i >= 0; i-- {
-		if t := s.parts[i].text; t != "" {
-			if t[len(t)-1] != '\n' {
+		if s.parts[i].n > 0 {
+			if s.parts[i].open() {
 				return s.n - 1
 			}
 			break

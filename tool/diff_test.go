@@ -91,11 +91,11 @@ func TestDiffOfPartsIsTheWholeDiff(t *testing.T) {
 		for i := range rapid.IntRange(1, 4).Draw(t, "changes") {
 			same := block.Draw(t, fmt.Sprint("same", i))
 			a, b := block.Draw(t, fmt.Sprint("old", i)), block.Draw(t, fmt.Sprint("new", i))
-			parts = append(parts, samePart(same), changedPart(a, b))
+			parts = append(parts, sameText(same), changedPart(a, b))
 			old, new = old+same+a, new+same+b
 		}
 		tail := block.Draw(t, "tail") + rapid.SampledFrom([]string{"", "a", "}"}).Draw(t, "open")
-		parts = append(parts, samePart(tail))
+		parts = append(parts, sameText(tail))
 		old, new = old+tail, new+tail
 		got := compare(parts).hunks()
 		want := plainHunks(splitLines(old), splitLines(new))
@@ -158,9 +158,11 @@ func TestDiffOfStrangersEnds(t *testing.T) {
 		fmt.Fprintf(&a, "old %d\n", i)
 		fmt.Fprintf(&b, "new %d\n", i)
 	}
-	parts := []textPart{samePart("head\n"), changedPart(a.String(), b.String()), samePart("tail\n")}
+	parts := []textPart{sameText("head\n"), changedPart(a.String(), b.String()), sameText("tail\n")}
 	hunks := compare(parts).hunks()
 	if want := []hunk{{1, 20_000, 1, 20_000}}; !slices.Equal(hunks, want) {
 		t.Errorf("got %+v", hunks)
 	}
 }
+
+func sameText(text string) textPart { return samePart(&source{raw: text}, 0, len(text)) }

@@ -1,5 +1,7 @@
 // Package tool holds the built-in tools of a coding agent: read, bash, edit,
-// write, grep, find and ls, working on an env.ExecutionEnv.
+// write, grep, find and ls, working on an env.ExecutionEnv. Beside them stand
+// apply_patch, for models that were trained on its format, and powershell, for
+// Windows.
 //
 //	e := &env.Local{Dir: dir}
 //	var queue tool.FileQueue
@@ -18,6 +20,9 @@
 // paths.
 //
 // What a model reads about a tool stands in the Markdown file of its name.
+//
+// No byte outside of the lines that an edit or a patch names is changed, whatever
+// the encoding and the line ends of the file are.
 //
 // After a crash read may run again, as it only looks. The others may not. A
 // command can do anything. An edit that was made finds its old text no longer,

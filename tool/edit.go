@@ -53,7 +53,7 @@ func Edit(opts EditOptions) *agent.Tool {
 			}
 			return agent.Result{}, systemError(err)
 		}
-		data, err := fs.ReadFile(ctx, abs)
+		data, err := readWhole(ctx, fs, abs)
 		if err != nil {
 			return agent.Result{}, systemError(err)
 		}
@@ -61,7 +61,7 @@ func Edit(opts EditOptions) *agent.Tool {
 		if err != nil {
 			return agent.Result{}, err
 		}
-		if err := fs.WriteFile(ctx, abs, after); err != nil {
+		if err := writePieces(ctx, fs, abs, data, after); err != nil {
 			return agent.Result{}, systemError(err)
 		}
 		r := agent.TextResult(fmt.Sprintf("Successfully replaced %d block(s) in %s.", len(edits), path))
@@ -71,15 +71,16 @@ func Edit(opts EditOptions) *agent.Tool {
 	return t
 }
 
-// applyEdits is the new content of a file and the details of the result.
-func applyEdits(data []byte, path string, edits []replacement) (after []byte, details jsontext.Value, err error) {
-	d := newDocument(data)
-	space, found, err := matches(d.text, path, edits)
+// applyEdits is the new content of a file, in pieces, and the details of the
+// result.
+func applyEdits(data, path string, edits []replacement) (after []string, details jsontext.Value, err error) {
+	src := newSource(data)
+	sp, found, err := matches(src, path, edits)
 	if err != nil {
 		return nil, nil, err
 	}
-	ps := d.pieces(space, found)
-	parts, changed := d.parts(ps)
+	list := src.changes(sp, found)
+	parts, changed := src.parts(list)
 	if !changed {
 		if len(edits) == 1 {
 			return nil, nil, fmt.Errorf("No changes made to %s. The replacement produced identical content. This might indicate an issue with special characters or the text not existing as expected.", path)
@@ -91,7 +92,7 @@ func applyEdits(data []byte, path string, edits []replacement) (after []byte, de
 	b := jsonwire.AppendString([]byte(`{"diff":`), c.display(hunks))
 	b = jsonwire.AppendString(append(b, `,"patch":`...), c.patch(path, hunks))
 	b = strconv.AppendInt(append(b, `,"firstChangedLine":`...), int64(hunks[0].newStart+1), 10)
-	return d.bytes(ps), append(b, '}'), nil
+	return src.segments(list), append(b, '}'), nil
 }
 
 func parseEdit(args jsontext.Value) (path string, edits []replacement, err error) {

@@ -26,10 +26,12 @@ func TestMatchErrors(t *testing.T) {
 		{"end of the text counts folded", "foo bar foo2", []replacement{{"foo ", "x"}}, "Found 2 occurrences of the text in f."},
 		{"occurrences do not overlap", "aaa", []replacement{{"aa", "x"}}, ""},
 		{"indices as given", "abcd", []replacement{{"cd", "1"}, {"bc", "2"}}, "edits[1] and edits[0] overlap in f."},
+		{"a line between is another", "a\nx\nlonger\na\ny\nlonger\n", []replacement{{"a\ny\nlonger", "1"}}, ""},
+		{"a line between is longer", "a\nxx\nlonger\n", []replacement{{"a\nx\nlonger", "1"}}, "Could not find the exact text in f."},
 		{"touching", "abcd", []replacement{{"cd", "1"}, {"ab", "2"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := matches(tt.text, "f", tt.edits)
+			_, _, err := matches(newSource(tt.text), "f", tt.edits)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("got %v", err)
@@ -38,6 +40,12 @@ func TestMatchErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// edited is the content of a file after edits, and its details.
+func edited(file string, edits ...replacement) (after string, details jsontext.Value, err error) {
+	pieces, details, err := applyEdits(file, "f", edits)
+	return strings.Join(pieces, ""), details, err
 }
 
 func TestRewrite(t *testing.T) {
@@ -58,11 +66,13 @@ func TestRewrite(t *testing.T) {
 		{"lone CR beside LF is no model", "a\rb\rc\n", []replacement{{"b", "1\n2"}}, "a\r1\n2\rc\n"},
 		{"mark kept", "\uFEFFa\r\nb", []replacement{{"b", "c\nd"}}, "\uFEFFa\r\nc\r\nd"},
 		{"everything replaced", "a\r\n", []replacement{{"a\n", "b\nc\n"}}, "b\r\nc\r\n"},
+		{"blanks before CRLF in plain text", "a \r\nb\t\r\nc\r\n", []replacement{{"a\nb\nc", "x\ny"}}, "x\r\ny\r\n"},
+		{"old text with the blanks of its line", "a \r\nb\r\n", []replacement{{"a ", "1"}, {"b ", "2"}}, "1\r\n2\r\n"},
 		{"kept CR meets kept LF", "x\ra\n\nb\n", []replacement{{"a\n", ""}}, "x\r\n\nb\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _, err := applyEdits([]byte(tt.file), "f", tt.edits)
-			if err != nil || string(got) != tt.want {
+			got, _, err := edited(tt.file, tt.edits...)
+			if err != nil || got != tt.want {
 				t.Errorf("got %q, %v; want %q", got, err, tt.want)
 			}
 		})
@@ -96,11 +106,11 @@ func TestEditTouchesOnlyItsRanges(t *testing.T) {
 		}
 		noise("rest")
 		before := file.String()
-		after, _, err := applyEdits([]byte(before), "f", edits)
+		after, _, err := edited(before, edits...)
 		if err != nil {
 			t.Fatalf("%q: %v", before, err)
 		}
-		want, rest, old := withLF(before), string(after), before
+		want, rest, old := withLF(before), after, before
 		for _, e := range append(edits, replacement{}) {
 			kept := old
 			if e.old != "" {
@@ -113,7 +123,7 @@ func TestEditTouchesOnlyItsRanges(t *testing.T) {
 			}
 			rest = rest[at+len(kept):]
 		}
-		if got := withLF(string(after)); got != want {
+		if got := withLF(after); got != want {
 			t.Fatalf("%q became %q, which reads %q; want %q", before, after, got, want)
 		}
 	})
@@ -201,7 +211,7 @@ func BenchmarkEditLongFile(b *testing.B) {
 	}
 	for name, old := range map[string]string{"start": "line 5 of", "middle": "line 50000 of", "end": "line 100000 of"} {
 		b.Run(name, func(b *testing.B) {
-			data := []byte(file.String())
+			data := file.String()
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
 				if _, _, err := applyEdits(data, "f", []replacement{{old, "changed\nline of"}}); err != nil {
@@ -212,12 +222,37 @@ func BenchmarkEditLongFile(b *testing.B) {
 	}
 }
 
+// The whole tool, from the file to the file.
+func BenchmarkEditTool(b *testing.B) {
+	for name, size := range map[string]int{"5MB": 5 << 20, "200MB": 200 << 20} {
+		b.Run(name, func(b *testing.B) {
+			var file strings.Builder
+			for i := 0; file.Len() < size; i++ {
+				fmt.Fprintf(&file, "line %d of a long file that holds some text\n", i)
+			}
+			dir := b.TempDir()
+			if err := os.WriteFile(dir+"/f", []byte(file.String()), 0o600); err != nil {
+				b.Fatal(err)
+			}
+			edit := Edit(EditOptions{Env: &env.Local{Dir: dir}})
+			words := []string{"a long file", "a huge file"}
+			for b.Loop() {
+				args := editArgs("f", "line 50000 of "+words[0], "line 50000 of "+words[1])
+				if _, err := edit.Execute(b.Context(), agent.Call{Args: []byte(args)}); err != nil {
+					b.Fatal(err)
+				}
+				words[0], words[1] = words[1], words[0]
+			}
+		})
+	}
+}
+
 func BenchmarkEditLongFileWithOddities(b *testing.B) {
 	var file strings.Builder
 	for i := 0; file.Len() < 5<<20; i++ {
 		fmt.Fprintf(&file, "line %d of a long file — “quoted”  \r\n", i)
 	}
-	data := []byte(file.String())
+	data := file.String()
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		if _, _, err := applyEdits(data, "f", []replacement{{"line 50000 of", "changed\nline of"}}); err != nil {

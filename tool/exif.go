@@ -4,25 +4,44 @@ import (
 	"bytes"
 	"encoding/binary"
 	"image"
-	"image/color"
+	"image/draw"
+	"iter"
 )
 
 // exifOrientation is how a JPEG wants to be turned, 1 to 8 as Exif counts; 1,
 // which is upright, also for pictures that do not say. Encoding a picture anew
 // loses the note, so the picture itself has to be turned.
 func exifOrientation(data []byte) int {
-	const sos, app1 = 0xDA, 0xE1
-	for at := 2; at+4 <= len(data) && data[at] == 0xFF && data[at+1] != sos; {
-		n := int(binary.BigEndian.Uint16(data[at+2:]))
-		if n < 2 || at+2+n > len(data) {
-			break
+	for marker, body := range jpegSegments(data) {
+		if exif, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok && marker == 0xE1 {
+			return tiffOrientation(exif)
 		}
-		if body, ok := bytes.CutPrefix(data[at+4:at+2+n], []byte("Exif\x00\x00")); ok && data[at+1] == app1 {
-			return tiffOrientation(body)
-		}
-		at += 2 + n
 	}
 	return 1
+}
+
+// isProgressive reports whether a JPEG is of the kind that comes in passes.
+func isProgressive(data []byte) bool {
+	for marker := range jpegSegments(data) {
+		if marker == 0xC2 {
+			return true
+		}
+	}
+	return false
+}
+
+// jpegSegments goes through what stands before the data of a JPEG.
+func jpegSegments(data []byte) iter.Seq2[byte, []byte] {
+	return func(yield func(byte, []byte) bool) {
+		const sos = 0xDA
+		for at := 2; at+4 <= len(data) && data[at] == 0xFF && data[at+1] != sos; {
+			n := int(binary.BigEndian.Uint16(data[at+2:]))
+			if n < 2 || at+2+n > len(data) || !yield(data[at+1], data[at+4:at+2+n]) {
+				return
+			}
+			at += 2 + n
+		}
+	}
 }
 
 func tiffOrientation(b []byte) int {
@@ -50,46 +69,48 @@ func tiffOrientation(b []byte) int {
 	return 1
 }
 
+// turnedSize is the size of a picture as it is seen.
+func turnedSize(size image.Point, orientation int) image.Point {
+	if orientation >= 5 {
+		return image.Pt(size.Y, size.X)
+	}
+	return size
+}
+
 // upright turns a picture as its orientation says.
 func upright(pic image.Image, orientation int) image.Image {
 	if orientation <= 1 {
 		return pic
 	}
-	return turned{pic, orientation}
-}
-
-// turned shows a picture in one of the eight ways of Exif.
-type turned struct {
-	image.Image
-	orientation int
-}
-
-func (t turned) Bounds() image.Rectangle {
-	size := t.Image.Bounds().Size()
-	if t.orientation >= 5 {
-		size.X, size.Y = size.Y, size.X
+	src, ok := pic.(*image.RGBA)
+	if !ok {
+		src = image.NewRGBA(image.Rectangle{Max: pic.Bounds().Size()})
+		draw.Draw(src, src.Bounds(), pic, pic.Bounds().Min, draw.Src)
 	}
-	return image.Rectangle{Max: size}
-}
-
-func (t turned) At(x, y int) color.Color {
-	b := t.Image.Bounds()
-	w, h := b.Dx()-1, b.Dy()-1
-	switch t.orientation {
-	case 2:
-		x = w - x
-	case 3:
-		x, y = w-x, h-y
-	case 4:
-		y = h - y
-	case 5:
-		x, y = y, x
-	case 6:
-		x, y = y, h-x
-	case 7:
-		x, y = w-y, h-x
-	case 8:
-		x, y = w-y, x
+	size := turnedSize(src.Bounds().Size(), orientation)
+	dst := image.NewRGBA(image.Rectangle{Max: size})
+	w, h := src.Bounds().Dx()-1, src.Bounds().Dy()-1
+	for y := range size.Y {
+		for x := range size.X {
+			sx, sy := x, y
+			switch orientation {
+			case 2:
+				sx = w - x
+			case 3:
+				sx, sy = w-x, h-y
+			case 4:
+				sy = h - y
+			case 5:
+				sx, sy = y, x
+			case 6:
+				sx, sy = y, h-x
+			case 7:
+				sx, sy = w-y, h-x
+			case 8:
+				sx, sy = w-y, x
+			}
+			copy(dst.Pix[y*dst.Stride+4*x:][:4], src.Pix[sy*src.Stride+4*sx:][:4])
+		}
 	}
-	return t.Image.At(b.Min.X+x, b.Min.Y+y)
+	return dst
 }

@@ -30,20 +30,21 @@ func fold(text string) string {
 	return string(out)
 }
 
-// isFolded reports whether a text is plain ASCII without white space at the end
-// of a line. Other texts may be folded too.
+// isFolded reports whether a text, of any line ends, is plain ASCII without white
+// space at the end of a line. Other texts may be folded too.
 func isFolded(text string) bool {
-	if !isASCII(text) {
+	if !isASCII(text) || text != "" && isASCIISpace(text[len(text)-1]) {
 		return false
 	}
-	for end := 0; end < len(text); end++ {
-		i := strings.IndexByte(text[end:], '\n')
-		if i < 0 {
-			return !isASCIISpace(text[len(text)-1])
-		}
-		end += i
-		if end > 0 && isASCIISpace(text[end-1]) {
-			return false
+	for _, end := range [...]byte{'\n', '\r'} {
+		for at := 0; ; at++ {
+			i := strings.IndexByte(text[at:], end)
+			if i < 0 {
+				break
+			}
+			if at += i; at > 0 && isASCIISpace(text[at-1]) {
+				return false
+			}
 		}
 	}
 	return true
@@ -63,8 +64,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// isASCIISpace is for the white space within a line; a line feed ends one.
-func isASCIISpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' && c != '\n' }
+// isASCIISpace is for the white space within a line.
+func isASCIISpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
 
 // appendFolded folds a line without its line feed.
 func appendFolded(dst []byte, line string) []byte {
@@ -78,8 +79,18 @@ func appendFolded(dst []byte, line string) []byte {
 	if norm.NFKC.QuickSpanString(line) < len(line) {
 		line = norm.NFKC.String(line)
 	}
-	for _, r := range strings.TrimRightFunc(line, isLineSpace) {
-		dst = utf8.AppendRune(dst, foldRune(r))
+	line = strings.TrimRightFunc(line, isLineSpace)
+	for at := 0; at < len(line); {
+		n := 0
+		for at+n < len(line) && line[at+n] < utf8.RuneSelf {
+			n++
+		}
+		dst = append(dst, line[at:at+n]...)
+		if at += n; at < len(line) {
+			r, n := utf8.DecodeRuneInString(line[at:])
+			dst = utf8.AppendRune(dst, foldRune(r))
+			at += n
+		}
 	}
 	return dst
 }

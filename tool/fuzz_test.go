@@ -15,7 +15,7 @@ func FuzzImageHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		switch mime := sniffImage(data); mime {
 		case "", "image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp":
-			if w, h, err := imageSize(mime, data); err == nil && (w <= 0 || h <= 0) {
+			if w, h, _, err := imageConfig(mime, data); err == nil && (w <= 0 || h <= 0) {
 				t.Errorf("%s of %dx%d", mime, w, h)
 			}
 		default:
@@ -45,33 +45,14 @@ func FuzzPrepareEdit(f *testing.F) {
 	})
 }
 
-// Any edit of any bytes either fails with words or changes the text as asked.
+// Any edit of any bytes either fails with words or changes the lines that it
+// names and no byte elsewhere, and does to valid text what the plain model does.
 func FuzzApplyEdits(f *testing.F) {
 	f.Add([]byte("a\r\nb“c”  \r\n"), "\"c\"", "d\ne")
 	f.Add([]byte("\xef\xbb\xbfx\xff\ry"), "x", "")
+	f.Add([]byte("caf\xe9  \n\xe9\xe8\r\n"), "caf\uFFFD\n", "cafe\n")
+	f.Add([]byte("\n\n\r\n\r"), "\n\n\n", "\n")
 	f.Fuzz(func(t *testing.T, data []byte, old, new string) {
-		old, new = withLF(jsonwire.ToValidUTF8(old)), withLF(jsonwire.ToValidUTF8(new))
-		after, details, err := applyEdits(data, "f", []replacement{{old, new}})
-		if err != nil {
-			return
-		}
-		if jsonwire.Check(details) != nil {
-			t.Fatalf("details %q", details)
-		}
-		d := newDocument(data)
-		space, found, err := matches(d.text, "f", []replacement{{old, new}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if space != d.text {
-			return // whole lines are rewritten
-		}
-		want := d.text[:found[0].start] + new + d.text[found[0].end:]
-		if d.bom {
-			want = byteOrderMark + want
-		}
-		if got := withLF(string(after)); got != want {
-			t.Fatalf("%q with %q as %q became %q", data, old, new, after)
-		}
+		checkEdit(t, string(data), []replacement{{withLF(jsonwire.ToValidUTF8(old)), withLF(jsonwire.ToValidUTF8(new))}})
 	})
 }

@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
+	"image/color"
+	"image/draw"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"math"
 	"strconv"
 
 	"golang.org/x/image/bmp"
-	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
@@ -136,9 +139,12 @@ func FitImage(img *llm.Image, m *llm.Model) (fitted *llm.Image, hints []string) 
 	return &llm.Image{Data: base64.StdEncoding.EncodeToString(shown.data), MimeType: shown.mime}, shown.hints
 }
 
-// maxPixels bounds what is decoded: a small file can claim a picture that
-// fills the memory.
-const maxPixels = 200_000_000
+// maxImageFile is the size in bytes above which a picture is not even loaded.
+const maxImageFile = 256 << 20
+
+// maxDecoded bounds the memory in bytes that a decoded picture may take: a small
+// file can claim one that fills the memory.
+const maxDecoded = 640 << 20
 
 // showImage prepares a picture: models take no BMP, and none beyond the limits.
 func showImage(mime string, data []byte, limits imageLimits, resize bool) shownImage {
@@ -160,7 +166,7 @@ func showImage(mime string, data []byte, limits imageLimits, resize bool) shownI
 	if !resize {
 		return out
 	}
-	width, height, err := imageSize(out.mime, out.data)
+	width, height, _, err := imageConfig(out.mime, out.data)
 	if err == nil && width <= limits.width && height <= limits.height && base64.StdEncoding.EncodedLen(len(out.data)) < limits.bytes {
 		return out
 	}
@@ -170,44 +176,46 @@ func showImage(mime string, data []byte, limits imageLimits, resize bool) shownI
 	if err != nil {
 		return shownImage{mime: out.mime, hints: append(out.hints, imageTooBig)}
 	}
-	small, smallMime, w, h := fitImage(pic, limits)
+	orientation := 1
+	if out.mime == "image/jpeg" {
+		orientation = exifOrientation(out.data)
+	}
+	small, smallMime, shown := fitImage(pic, orientation, limits)
 	if small == nil {
 		return shownImage{mime: out.mime, hints: append(out.hints, imageTooBig)}
 	}
 	out.data, out.mime = small, smallMime
-	size := pic.Bounds().Size() // as it is seen, which may be turned
-	factor := float64(size.X) / float64(w)
+	size := turnedSize(pic.Bounds().Size(), orientation)
 	out.hints = append(out.hints, fmt.Sprintf(
 		"[Image: original %dx%d, displayed at %dx%d. Multiply coordinates by %s to map to original image.]",
-		size.X, size.Y, w, h, hundredths(factor)))
+		size.X, size.Y, shown.X, shown.Y, hundredths(float64(size.X)/float64(shown.X))))
 	return out
 }
 
-// fitImage scales a picture into the limits and encodes it, smaller and smaller
-// until it fits. data is nil when nothing does.
-func fitImage(pic image.Image, limits imageLimits) (data []byte, mime string, w, h int) {
-	size := pic.Bounds().Size()
-	w, h = size.X, size.Y
+// fitImage scales a picture into the limits, turns it upright and encodes it,
+// smaller and smaller until it fits. data is nil when nothing does.
+func fitImage(pic image.Image, orientation int, limits imageLimits) (data []byte, mime string, shown image.Point) {
+	size := turnedSize(pic.Bounds().Size(), orientation)
+	w, h := size.X, size.Y
 	if w > limits.width {
 		w, h = limits.width, scaled(h, limits.width, w)
 	}
 	if h > limits.height {
 		w, h = scaled(w, limits.height, h), limits.height
 	}
-	for {
-		scaledPic := pic
-		if w != size.X || h != size.Y {
-			dst := image.NewNRGBA(image.Rect(0, 0, w, h))
-			draw.CatmullRom.Scale(dst, dst.Bounds(), pic, pic.Bounds(), draw.Src, nil)
-			scaledPic = dst
+	if shown = image.Pt(w, h); shown != size {
+		stored := turnedSize(shown, orientation)
+		pic = shrink(pic, stored.X, stored.Y)
+	}
+	full := upright(pic, orientation)
+	for pic = full; ; pic = shrink(full, shown.X, shown.Y) {
+		if data, mime := encodeImage(pic, limits); data != nil {
+			return data, mime, shown
 		}
-		if data, mime := encodeImage(scaledPic, limits); data != nil {
-			return data, mime, w, h
+		if shown == image.Pt(1, 1) {
+			return nil, "", shown
 		}
-		if w == 1 && h == 1 {
-			return nil, "", 0, 0
-		}
-		w, h = max(1, w*3/4), max(1, h*3/4)
+		shown = image.Pt(max(1, shown.X*3/4), max(1, shown.Y*3/4))
 	}
 }
 
@@ -216,29 +224,38 @@ func scaled(n, num, den int) int {
 	return max(1, int(math.Floor(float64(n)*float64(num)/float64(den)+0.5)))
 }
 
-// encodeImage is the smallest form of a picture that fits: PNG, or JPEG at
-// falling quality. It is nil when none fits.
+// encodeImage is the smaller form of a picture that fits: PNG, or JPEG of the
+// best quality that does. It is nil when none fits.
 func encodeImage(pic image.Image, limits imageLimits) ([]byte, string) {
-	fits := func(b []byte) bool { return base64.StdEncoding.EncodedLen(len(b)) < limits.bytes }
 	var best []byte
 	mime := ""
-	var buf bytes.Buffer
-	if png.Encode(&buf, pic) == nil && fits(buf.Bytes()) {
-		best, mime = buf.Bytes(), "image/png"
+	room := limits.bytes // of what is worth having
+	for q := limits.quality; q > 0 && best == nil; q -= 15 {
+		w := boundedWriter{room: room}
+		if jpeg.Encode(&w, flat(pic), &jpeg.Options{Quality: q}) == nil && base64.StdEncoding.EncodedLen(len(w.data)) < limits.bytes {
+			best, mime, room = w.data, "image/jpeg", len(w.data)
+		}
 	}
-	for q := limits.quality; q > 0; q -= 15 {
-		var buf bytes.Buffer
-		if jpeg.Encode(&buf, flat(pic), &jpeg.Options{Quality: q}) != nil {
-			break
-		}
-		if fits(buf.Bytes()) {
-			if best == nil || buf.Len() < len(best) {
-				best, mime = buf.Bytes(), "image/jpeg"
-			}
-			break // a lower quality is only for what does not fit
-		}
+	// Of a photograph the PNG is given up once it is larger.
+	w := boundedWriter{room: room}
+	if png.Encode(&w, pic) == nil && base64.StdEncoding.EncodedLen(len(w.data)) < limits.bytes {
+		best, mime = w.data, "image/png"
 	}
 	return best, mime
+}
+
+// boundedWriter holds so many bytes and fails at more.
+type boundedWriter struct {
+	data []byte
+	room int
+}
+
+func (w *boundedWriter) Write(p []byte) (int, error) {
+	if len(p) > w.room-len(w.data) {
+		return 0, io.ErrShortWrite
+	}
+	w.data = append(w.data, p...)
+	return len(p), nil
 }
 
 // flat is a picture on white ground: JPEG knows no transparency.
@@ -252,7 +269,7 @@ func flat(pic image.Image) image.Image {
 	return dst
 }
 
-func imageSize(mime string, data []byte) (w, h int, err error) {
+func imageConfig(mime string, data []byte) (w, h int, model color.Model, err error) {
 	var c image.Config
 	r := bytes.NewReader(data)
 	switch mime {
@@ -269,34 +286,93 @@ func imageSize(mime string, data []byte) (w, h int, err error) {
 	default:
 		err = image.ErrFormat
 	}
-	if err == nil && (c.Width <= 0 || c.Height <= 0 || int64(c.Width)*int64(c.Height) > maxPixels) {
+	if err == nil && (c.Width <= 0 || c.Height <= 0) {
 		err = image.ErrFormat
 	}
-	return c.Width, c.Height, err
+	return c.Width, c.Height, c.ColorModel, err
 }
 
+// decodeImage decodes a picture as it is stored, of an animation the first frame.
 func decodeImage(mime string, data []byte) (image.Image, error) {
-	if _, _, err := imageSize(mime, data); err != nil {
+	w, h, model, err := imageConfig(mime, data)
+	if err != nil {
 		return nil, err
+	}
+	pixels := int64(w) * int64(h)
+	if int64(w) > maxDecoded || int64(h) > maxDecoded || pixels*pixelBytes(mime, model, data) > maxDecoded {
+		return nil, errImageMemory
 	}
 	r := bytes.NewReader(data)
 	switch mime {
 	case "image/png":
+		if pixels/8/maxDeflate > int64(len(data)) {
+			return nil, image.ErrFormat // not even the emptiest picture is packed so small
+		}
 		return png.Decode(r)
 	case "image/jpeg":
-		pic, err := jpeg.Decode(r)
-		if err != nil {
-			return nil, err
-		}
-		return upright(pic, exifOrientation(data)), nil
+		return jpeg.Decode(r)
 	case "image/gif":
 		return gif.Decode(r)
 	case "image/webp":
+		if frame := firstFrame(data); frame != nil {
+			return webp.Decode(bytes.NewReader(frame))
+		}
 		return webp.Decode(r)
 	case "image/bmp":
 		return bmp.Decode(r)
 	}
 	return nil, image.ErrFormat
+}
+
+var errImageMemory = errors.New("the picture needs too much memory")
+
+// maxDeflate is how many bytes one byte of a PNG's data can stand for.
+const maxDeflate = 1032
+
+// pixelBytes is how much memory a pixel takes while a picture is decoded.
+func pixelBytes(mime string, model color.Model, data []byte) int64 {
+	if _, ok := model.(color.Palette); ok {
+		return 1
+	}
+	if mime == "image/jpeg" && isProgressive(data) {
+		return 15 // all coefficients are held
+	}
+	switch model {
+	case color.GrayModel:
+		return 1
+	case color.Gray16Model:
+		return 2
+	case color.YCbCrModel:
+		return 3
+	case color.CMYKModel, color.RGBAModel, color.NRGBAModel, color.NYCbCrAModel:
+		return 4
+	}
+	return 8
+}
+
+// firstFrame is the first frame of an animated WebP as a file of its own, nil
+// for a picture that stands still.
+func firstFrame(data []byte) []byte {
+	const frameHead = 16
+	for at := 12; at+8 <= len(data); {
+		name, n := string(data[at:at+4]), int64(binary.LittleEndian.Uint32(data[at+4:]))
+		body := data[at+8:]
+		if n > int64(len(body)) {
+			return nil
+		}
+		if body = body[:n]; name == "ANMF" && n > frameHead {
+			head := make([]byte, 10)
+			if string(body[frameHead:min(frameHead+4, n)]) == "ALPH" {
+				head[0] = 1 << 4
+			}
+			copy(head[4:], body[6:12]) // width and height
+			out := binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(4+8+len(head)+len(body)-frameHead))
+			out = binary.LittleEndian.AppendUint32(append(out, "WEBPVP8X"...), uint32(len(head)))
+			return append(append(out, head...), body[frameHead:]...)
+		}
+		at += 8 + int(n+n&1)
+	}
+	return nil
 }
 
 // hundredths prints a number with two decimals, halves rounded up.

@@ -171,10 +171,11 @@ func TestUpright(t *testing.T) {
 		app1 := "Exif\x00\x00" + tiff
 		head := append([]byte("\xff\xd8\xff\xe1\x00"), byte(len(app1)+2))
 		data := append(append(head, app1...), b.Bytes()[2:]...)
-		got, err := decodeImage("image/jpeg", data)
+		stored, err := decodeImage("image/jpeg", data)
 		if err != nil {
 			t.Fatal(err)
 		}
+		got := upright(stored, exifOrientation(data))
 		size := got.Bounds().Size()
 		if wide := size.X > size.Y; wide != (orientation < 5) {
 			t.Errorf("%d: the size is %v", orientation, size)

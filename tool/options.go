@@ -16,7 +16,7 @@ type ReadOptions struct {
 	KeepImageSize bool
 }
 
-// BashOptions configure Bash.
+// BashOptions configure Bash and PowerShell.
 type BashOptions struct {
 	Env env.ExecutionEnv // where commands run; needed
 	// Prefix is put on a line before every command (the setting
@@ -67,4 +67,13 @@ type FindOptions struct {
 // LsOptions configure Ls.
 type LsOptions struct {
 	Env env.ExecutionEnv // where files are; needed
+}
+
+// ApplyPatchOptions configure ApplyPatch.
+type ApplyPatchOptions struct {
+	Env   env.ExecutionEnv // where files are; needed
+	Queue *FileQueue       // shared by the tools of one set that change files; nil for one of its own
+	// AnyPath allows paths outside of the working directory. Without it they are
+	// refused, also where links lead there.
+	AnyPath bool
 }

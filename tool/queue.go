@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pinch-agent/pinch/agent"
@@ -15,29 +16,33 @@ import (
 type FileQueue struct {
 	mu     sync.Mutex
 	tails  map[string]*place   // last place of each file that has one
-	places map[string][]*place // places reserved for calls that have not begun, by call and path
+	places map[string][]*place // places reserved for calls that have not begun, by call and paths
 }
 
-// place is one turn at a file.
+// place is one turn at the files of a call.
 type place struct {
-	key    string
-	before <-chan struct{} // closed when the place ahead has left; nil for none
+	keys   []string
+	before []<-chan struct{} // closed when the places ahead have left
 	left   chan struct{}
 	once   sync.Once
 }
 
-// join takes the last place at a file.
-func (q *FileQueue) join(key string) *place {
+// join takes the last place at files, at all of them in one step: calls that want
+// the same ones in different orders must not wait for each other.
+func (q *FileQueue) join(keys []string) *place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.tails == nil {
 		q.tails, q.places = map[string]*place{}, map[string][]*place{}
 	}
-	p := &place{key: key, left: make(chan struct{})}
-	if ahead := q.tails[key]; ahead != nil {
-		p.before = ahead.left
+	slices.Sort(keys)
+	p := &place{keys: slices.Compact(keys), left: make(chan struct{})}
+	for _, key := range p.keys {
+		if ahead := q.tails[key]; ahead != nil {
+			p.before = append(p.before, ahead.left)
+		}
+		q.tails[key] = p
 	}
-	q.tails[key] = p
 	return p
 }
 
@@ -45,11 +50,16 @@ func (q *FileQueue) join(key string) *place {
 // those ahead.
 func (q *FileQueue) leave(p *place) {
 	p.once.Do(func() {
-		if p.before != nil && !isClosed(p.before) {
-			go func() { <-p.before; q.pass(p) }()
+		if !slices.ContainsFunc(p.before, isOpen) {
+			q.pass(p)
 			return
 		}
-		q.pass(p)
+		go func() {
+			for _, before := range p.before {
+				<-before
+			}
+			q.pass(p)
+		}()
 	})
 }
 
@@ -57,26 +67,28 @@ func (q *FileQueue) leave(p *place) {
 func (q *FileQueue) pass(p *place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tails[p.key] == p {
-		delete(q.tails, p.key)
+	for _, key := range p.keys {
+		if q.tails[key] == p {
+			delete(q.tails, key)
+		}
 	}
 	close(p.left)
 }
 
-func isClosed(c <-chan struct{}) bool {
+func isOpen(c <-chan struct{}) bool {
 	select {
 	case <-c:
-		return true
-	default:
 		return false
+	default:
+		return true
 	}
 }
 
 // reserve takes a call's place before the call begins. It suits
 // agent.Tool.Reserve.
-func (q *FileQueue) reserve(ctx context.Context, fs env.FileSystem, id, path string) (done func()) {
-	p := q.join(queueKey(ctx, fs, path))
-	call := callKey(id, path)
+func (q *FileQueue) reserve(ctx context.Context, fs env.FileSystem, id string, paths ...string) (done func()) {
+	p := q.join(queueKeys(ctx, fs, paths))
+	call := callKey(id, paths)
 	q.mu.Lock()
 	q.places[call] = append(q.places[call], p)
 	q.mu.Unlock()
@@ -106,18 +118,18 @@ func (q *FileQueue) claim(call string, suits func(*place) bool) *place {
 }
 
 // callKey names a call. Models do repeat ids.
-func callKey(id, path string) string { return id + "\x00" + path }
+func callKey(id string, paths []string) string { return id + "\x00" + strings.Join(paths, "\x00") }
 
-// enter waits for the turn of a call at the file behind path and returns what
+// enter waits for the turn of a call at the files behind paths and returns what
 // ends it. It fails only when ctx ends first.
-func (q *FileQueue) enter(ctx context.Context, fs env.FileSystem, id, path string) (done func(), err error) {
-	p := q.claim(callKey(id, path), func(*place) bool { return true })
+func (q *FileQueue) enter(ctx context.Context, fs env.FileSystem, id string, paths ...string) (done func(), err error) {
+	p := q.claim(callKey(id, paths), func(*place) bool { return true })
 	if p == nil {
-		p = q.join(queueKey(ctx, fs, path))
+		p = q.join(queueKeys(ctx, fs, paths))
 	}
-	if p.before != nil {
+	for _, before := range p.before {
 		select {
-		case <-p.before:
+		case <-before:
 		case <-ctx.Done():
 			q.leave(p)
 			return nil, errAborted
@@ -126,13 +138,16 @@ func (q *FileQueue) enter(ctx context.Context, fs env.FileSystem, id, path strin
 	return func() { q.leave(p) }, nil
 }
 
-// queueKey names the file behind path: its real path, or the path itself when
-// there is no such file yet.
-func queueKey(ctx context.Context, fs env.FileSystem, path string) string {
-	if real, err := fs.Canonical(ctx, path); err == nil {
-		return real
+// queueKeys name the files behind paths: their real paths, or the path itself
+// when there is no such file yet.
+func queueKeys(ctx context.Context, fs env.FileSystem, paths []string) []string {
+	keys := slices.Clone(paths)
+	for i, path := range paths {
+		if real, err := fs.Canonical(ctx, path); err == nil {
+			keys[i] = real
+		}
 	}
-	return path
+	return keys
 }
 
 // reserver is the Reserve function of a tool whose calls name a path.

@@ -86,7 +86,7 @@ func (o *ReadOptions) read(ctx context.Context, args readArgs) (agent.Result, er
 	if err := fs.Access(ctx, path, env.Readable); err != nil {
 		return agent.Result{}, err
 	}
-	f, err := fs.Open(ctx, path)
+	f, err := openRegular(ctx, fs, path)
 	if err != nil {
 		return agent.Result{}, err
 	}
@@ -97,7 +97,9 @@ func (o *ReadOptions) read(ctx context.Context, args readArgs) (agent.Result, er
 		return agent.Result{}, err
 	}
 	head = head[:n]
-	if mime := sniffImage(head); mime != "" {
+	if mime := sniffImage(head); mime != "" && f.Size() > maxImageFile {
+		return textOnly("Read image file [" + mime + "]\n" + imageTooBig), nil
+	} else if mime != "" {
 		rest, err := env.ReadAll(f)
 		if err != nil {
 			return agent.Result{}, err
@@ -305,8 +307,7 @@ func (s *selection) result(args readArgs) (agent.Result, error) {
 				number(float64(total)-end), number(end+1))
 		}
 	}
-	r := agent.TextResult(text)
-	r.StructuredContent = jsonwire.AppendString(nil, text)
+	r := textOnly(text)
 	if t.truncated {
 		r.Details = append(t.appendJSON([]byte(`{"truncation":`)), '}')
 	}
@@ -327,11 +328,10 @@ func (o *ReadOptions) image(mime string, data []byte) agent.Result {
 	if len(shown.hints) > 0 {
 		note += "\n" + strings.Join(shown.hints, "\n")
 	}
-	r := agent.TextResult(note)
 	if shown.data == nil {
-		r.StructuredContent = jsonwire.AppendString(nil, note)
-		return r
+		return textOnly(note)
 	}
+	r := agent.TextResult(note)
 	encoded := base64.StdEncoding.EncodeToString(shown.data)
 	r.Content = append(r.Content, &llm.Image{Data: encoded, MimeType: shown.mime})
 	b := append([]byte(`{"type":"image","data":"`), encoded...)
@@ -340,5 +340,12 @@ func (o *ReadOptions) image(mime string, data []byte) agent.Result {
 	if model != nil && !model.AcceptsImages() {
 		r.Details = append(jsonwire.AppendString([]byte(`{"imageUnsupportedByModel":`), model.ID), '}')
 	}
+	return r
+}
+
+// textOnly is a text that is also the structured content.
+func textOnly(text string) agent.Result {
+	r := agent.TextResult(text)
+	r.StructuredContent = jsonwire.AppendString(nil, text)
 	return r
 }

@@ -46,18 +46,3 @@ func (f finder) next(text string) int {
 	}
 	return -1
 }
-
-// find is the first place of key in text, -1 for none.
-func find(text, key string) int { return newFinder(text, key).next(text) }
-
-// count counts the places of key, which is not empty, that do not overlap.
-func count(text, key string) int {
-	f := newFinder(text, key)
-	for n := 0; ; n++ {
-		i := f.next(text)
-		if i < 0 {
-			return n
-		}
-		text = text[i+len(key):]
-	}
-}

@@ -48,6 +48,15 @@ var execRules = map[string]func(*world){
 			w.Errorf("got %q", out)
 		}
 	},
+	"program": func(w *world) {
+		var out bytes.Buffer
+		exit, err := w.Exec(w.ctx, env.Command{Line: "exit 1", Argv: []string{"printf", "%s|", "a  b", "$HOME", "'"}, Output: &out})
+		if err != nil || exit.Code != 0 || out.String() != "a  b|$HOME|'|" {
+			w.Errorf("got %q, %+v, %v", out.String(), exit, err)
+		}
+		_, err = w.Exec(w.ctx, env.Command{Argv: []string{"/no/such/program"}})
+		w.fails("missing", err, env.SpawnError)
+	},
 	"directory": func(w *world) {
 		w.must(w.MakeDir(w.ctx, "d/e"))
 		w.write("file", "")

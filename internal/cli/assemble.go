@@ -358,21 +358,23 @@ func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *s
 	}
 	var queue tool.FileQueue
 	r.read = tool.Read(tool.ReadOptions{Env: e, Model: model, KeepImageSize: !w.settings.ImagesAutoResize()})
+	session := func() tool.SessionVars {
+		v := tool.SessionVars{ID: sess.ID(), File: sess.File()}
+		if m := model(); m != nil {
+			v.Provider, v.Model, v.ReasoningLevel = m.Provider, m.ID, r.harness.ThinkingLevel()
+		}
+		return v
+	}
 	all := []*agent.Tool{
 		r.read,
-		tool.Bash(tool.BashOptions{Env: e, Prefix: w.settings.ShellCommandPrefix(), Session: func() tool.SessionVars {
-			v := tool.SessionVars{ID: sess.ID(), File: sess.File()}
-			if m := model(); m != nil {
-				v.Provider, v.Model, v.ReasoningLevel = m.Provider, m.ID, r.harness.ThinkingLevel()
-			}
-			return v
-		}}),
+		tool.Bash(tool.BashOptions{Env: e, Prefix: w.settings.ShellCommandPrefix(), Session: session}),
 		tool.Edit(tool.EditOptions{Env: e, Queue: &queue}),
 		tool.Write(tool.WriteOptions{Env: e, Queue: &queue}),
 		tool.Grep(tool.GrepOptions{Env: e, ConfigDir: p.getenv("XDG_CONFIG_HOME")}),
 		tool.Find(tool.FindOptions{Env: e, ConfigDir: p.getenv("XDG_CONFIG_HOME")}),
 		tool.Ls(tool.LsOptions{Env: e}),
 	}
+	all = append(all, tool.ApplyPatch(tool.ApplyPatchOptions{Env: e, Queue: &queue}), tool.PowerShell(tool.BashOptions{Env: e, Session: session}))
 	var known []string
 	for _, t := range all {
 		known = append(known, t.Name)

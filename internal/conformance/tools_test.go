@@ -25,6 +25,7 @@ import (
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/env"
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/completions"
 	"github.com/pinch-agent/pinch/tool"
@@ -37,6 +38,8 @@ import (
 var toolDeviations = []deviation{
 	// The wording of JSON errors is one JavaScript engine's.
 	{Group: "tools/calls", Case: "arguments-not-json", Field: "parserMessage"},
+	// Bytes that are no UTF-8 stay in the file; all else of it is as recorded.
+	{Group: "tools/edit", Case: "*", Field: "filesAfter.undecodable"},
 }
 
 func TestTools(t *testing.T) {
@@ -675,7 +678,12 @@ func compareToolFiles(o outcome, want map[string]json.RawMessage, before, after 
 		}
 		b, _ := json.Marshal(got)
 		if err := (toolMatch{}).json(raw, b); err != nil {
-			o.add("filesAfter", "%s: %v", name, err)
+			field := "filesAfter"
+			b, _ = json.Marshal(string(jsonwire.AppendUTF8(nil, after[name])))
+			if !utf8.ValidString(after[name]) && (toolMatch{}).json(raw, b) == nil {
+				field += ".undecodable"
+			}
+			o.add(field, "%s: %v", name, err)
 		}
 	}
 	for name := range changed {

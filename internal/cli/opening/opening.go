@@ -118,6 +118,9 @@ func (f Files) load(ctx context.Context, name string) ([]Attachment, error) {
 			return []Attachment{a}, nil
 		}
 	}
+	if bytes.IndexByte(b, 0) >= 0 {
+		return nil, fmt.Errorf("%s is no text in UTF-8, as it holds zero bytes: convert it, or name it in the message without the @ and let the model look", path)
+	}
 	b = bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF"))
 	return []Attachment{{Text: fileTag(path, string(jsonwire.AppendUTF8(nil, b)))}}, nil
 }
@@ -132,12 +135,15 @@ func (f Files) read(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	var b []byte
+	if file.Size() <= maxFile {
+		b, err = io.ReadAll(io.LimitReader(file, maxFile+1))
+	}
 	if err == nil && len(b) == 0 && file.Size() < 0 && !strings.HasPrefix(path, "/dev/") {
 		// What is to come through a pipe must not be missing without a word.
 		err = errors.New("it is a pipe into which nobody writes: start the writer first, or pipe its output to pinch")
 	}
-	if err == nil && len(b) > maxFile {
+	if err == nil && (len(b) > maxFile || file.Size() > maxFile) {
 		err = errors.New("it is larger than 64 MiB: name it in the message without the @ and let the model read parts of it")
 	}
 	return b, err
