@@ -8,20 +8,17 @@
 // is wanted; the rest of the file does count. A file that is no JSON object
 // counts as empty and is never written.
 //
-// Reading and merging are apart, because some answers are needed before it is
-// known whether the project's file may count:
+// Some answers of the user's file are needed before it is known whether the
+// project's file may count:
 //
 //	user := settings.Read(filepath.Join(agentFolder, "settings.json"))
-//	project := settings.ReadProject(projectFile)
-//	dir := settings.Merge(user, project).SessionDir() // counts before trust
-//	if !trusted {
-//		project = nil
-//	}
-//	s := settings.Merge(user, project)
+//	…                                               // who is trusted
+//	store := settings.OpenStore(user.Path, project) // "" for a project that is not
+//	s := store.Settings()
 //
-// A Store does this for a program that goes on: it reads the files again when
-// they have changed, keeps what worked where they have become worse, and writes
-// single settings without touching anything else in the file.
+// A Store reads the files again when they have changed, keeps what worked where
+// they have become worse, and writes single settings without touching anything
+// else in the file.
 package settings
 
 import (
@@ -70,9 +67,6 @@ func (e *FileError) Unwrap() error { return e.Cause }
 
 // Read reads the user's settings file. A missing one is empty; "" reads nothing.
 func Read(path string) *File { return read(path, false) }
-
-// ReadProject reads the settings file of a project.
-func ReadProject(path string) *File { return read(path, true) }
 
 func read(path string, project bool) *File {
 	f := &File{Path: path}
