@@ -121,5 +121,5 @@ func (p *program) authCatalog() (*catalog.Catalog, *credentials) {
 
 // unknownProvider is the error for a name that no provider has.
 func unknownProvider(name string) error {
-	return fmt.Errorf("Unknown provider %q. See pinch auth status, or describe it in models.json", name)
+	return fmt.Errorf("Unknown provider %q. docs/models.md lists those that are built in; others are described in models.json", name)
 }

@@ -103,6 +103,13 @@ func (p *program) chooseModel(c *catalog.Catalog, a *Args, s *settings.Settings,
 		choice = start
 		if had.Model != nil {
 			p.warn("Could not restore model %s/%s. Using %s.", had.Model.Provider, had.Model.ID, choice.Model.Ref())
+			break
+		}
+		// A person should know that the prompt goes to another provider than the
+		// one in the settings. Scripts have it in the records, as with pi.
+		want := s.DefaultProvider() + "/" + s.DefaultModel()
+		if p.errTerminal && len(scope) == 0 && s.DefaultProvider() != "" && s.DefaultModel() != "" && choice.Model.Ref() != want {
+			p.warn("The default model %s is not set up. Using %s.", want, choice.Model.Ref())
 		}
 	}
 	if a.APIKey != "" && asked == nil && !slices.ContainsFunc(scope, func(c catalog.Choice) bool { return c.Model.Ref() == choice.Model.Ref() }) {

@@ -247,7 +247,7 @@ func (d *doctor) project(w *workspace) {
 		d.ok("It is trusted: its own settings, skills, templates and prompts count")
 		return
 	}
-	d.warn("look at them; --approve trusts them for one run, an entry in trust.json for good", "It is not trusted: its own settings, skills, templates and prompts do not count")
+	d.warn("look at them; --approve trusts them for one run, pinch trust yes for good", "It is not trusted: its own settings, skills, templates and prompts do not count")
 }
 
 // maxRemarks is how many remarks on resources are listed.
@@ -263,7 +263,11 @@ func (d *doctor) resources(w *workspace) {
 		}
 		said[l.text] = true
 		if len(said) <= maxRemarks {
-			d.warn("look at the file before you use it", "%s", l.text)
+			hint := "look at the file before you use it"
+			if strings.HasSuffix(l.text, " is not installed") {
+				hint = "pinch update --extensions installs what the settings name"
+			}
+			d.warn(hint, "%s", l.text)
 		}
 	}
 	if n := len(said) - maxRemarks; n > 0 {

@@ -160,6 +160,23 @@ func runInstall(ctx context.Context, p *program, c *command, words []string) err
 		return err
 	}
 	shelf.remark(place)
+	if scope == settings.Project && p.errTerminal {
+		return shelf.remarkTrust()
+	}
+	return nil
+}
+
+// remarkTrust tells a person when packages of the project do not count from now on: this
+// run may have been told to trust it, and what had nothing to trust needed no word.
+func (s *packageShelf) remarkTrust() error {
+	store, err := resource.ReadTrust(s.w.folders.Agent)
+	if err != nil {
+		return err
+	}
+	q := resource.TrustQuery{Needed: true, Dir: s.w.folders.Cwd, Store: store, Default: s.w.settings.DefaultProjectTrust()}
+	if !q.Trusted() {
+		s.p.warn("This project is not trusted, so the package does not count yet: pinch trust yes trusts it from now on, --approve for one run")
+	}
 	return nil
 }
 

@@ -107,6 +107,9 @@ func (p *program) exportPage(ctx context.Context, a *Args) error {
 	if len(a.Messages) > 0 && a.Messages[0] != "" {
 		name = a.Messages[0]
 	}
+	if strings.EqualFold(filepath.Ext(name), ".jsonl") && p.path(name) != path {
+		return fmt.Errorf("%s: a page is HTML; pinch sessions export writes a session as .jsonl", name)
+	}
 	if _, err := export.File(ctx, path, p.path(name), export.Options{}); err != nil {
 		return err
 	}

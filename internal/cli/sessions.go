@@ -62,10 +62,7 @@ func (p *program) chooseSession(ctx context.Context, a *Args, r *jsonl.Repositor
 		}
 		return session.Open(store, o)
 	case a.Session != nil:
-		m, err := r.Find(ctx, p.cwd, *a.Session)
-		if errors.Is(err, &session.Error{Kind: session.NotFound}) {
-			return nil, fmt.Errorf("No session found matching '%s'", *a.Session)
-		}
+		m, err := p.findSession(ctx, r, *a.Session)
 		if err != nil {
 			return nil, err
 		}
@@ -91,11 +88,28 @@ func (p *program) chooseSession(ctx context.Context, a *Args, r *jsonl.Repositor
 	return r.Create(fresh)
 }
 
-func (p *program) forkSession(ctx context.Context, a *Args, r *jsonl.Repository, arg string) (*session.Session, error) {
+// findSession is the session that --session or --fork names. Where the beginning
+// of an id fits several of a folder, one of them is taken, which is said.
+func (p *program) findSession(ctx context.Context, r *jsonl.Repository, arg string) (jsonl.Match, error) {
 	m, err := r.Find(ctx, p.cwd, arg)
 	if errors.Is(err, &session.Error{Kind: session.NotFound}) {
-		return nil, fmt.Errorf("No session found matching '%s'", arg)
+		return m, fmt.Errorf("No session found matching '%s'", arg)
 	}
+	if err != nil {
+		return m, err
+	}
+	folder := p.cwd
+	if m.Foreign {
+		folder = ""
+	}
+	if sharesBeginning(r.Files(folder), m, arg) {
+		p.warn("Several sessions begin with '%s'; this is %s. Write more of the id for another.", arg, m.ID)
+	}
+	return m, nil
+}
+
+func (p *program) forkSession(ctx context.Context, a *Args, r *jsonl.Repository, arg string) (*session.Session, error) {
+	m, err := p.findSession(ctx, r, arg)
 	if err != nil {
 		return nil, err
 	}

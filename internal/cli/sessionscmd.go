@@ -150,16 +150,22 @@ func (p *program) theSession(ctx context.Context, r *jsonl.Repository, arg strin
 	if errors.Is(err, &session.Error{Kind: session.NotFound}) {
 		return m, fmt.Errorf("No session found matching '%s': pinch sessions --all lists them", arg)
 	}
-	if err != nil || m.ID == "" || m.ID == arg {
-		return m, err
+	if err == nil && sharesBeginning(r.Files(""), m, arg) {
+		return m, fmt.Errorf("Several sessions begin with '%s': write more of the id", arg)
 	}
-	for _, path := range r.Files("") {
+	return m, err
+}
+
+// sharesBeginning reports whether arg, the beginning of the id of m, is that of
+// the id of another of these files.
+func sharesBeginning(files []string, m jsonl.Match, arg string) bool {
+	if m.ID == "" || m.ID == arg {
+		return false
+	}
+	return slices.ContainsFunc(files, func(path string) bool {
 		_, id, _ := strings.Cut(filepath.Base(path), "_")
-		if path != m.Path && strings.HasPrefix(id, arg) {
-			return m, fmt.Errorf("Several sessions begin with '%s': write more of the id", arg)
-		}
-	}
-	return m, nil
+		return path != m.Path && strings.HasPrefix(id, arg)
+	})
 }
 
 func (p *program) listSessions(ctx context.Context, r *jsonl.Repository, a *sessionsArgs) error {
@@ -181,6 +187,10 @@ func (p *program) listSessions(ctx context.Context, r *jsonl.Repository, a *sess
 	switch {
 	case a.json:
 		_, err = fmt.Fprintf(p.out, "%s\n", sessionsJSON(list))
+	case len(list) == 0 && len(a.words) > 0 && !a.all:
+		_, err = fmt.Fprintln(p.out, "No sessions of this folder have these words; --all looks everywhere.")
+	case len(list) == 0 && len(a.words) > 0:
+		_, err = fmt.Fprintln(p.out, "No sessions have these words.")
 	case len(list) == 0 && !a.all:
 		_, err = fmt.Fprintln(p.out, "No sessions of this folder; --all looks everywhere.")
 	case len(list) == 0:
