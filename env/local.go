@@ -200,7 +200,10 @@ func (l *Local) Open(ctx context.Context, path string) (File, error) {
 	lf := &localFile{ctx: ctx, f: f, path: path, size: -1, mod: st.ModTime()}
 	if st.Mode().IsRegular() {
 		lf.size = st.Size()
-	} else if !st.IsDir() {
+	}
+	// Files that the system makes up, such as /proc/kmsg, call themselves regular
+	// and empty, and may be waited for like a pipe.
+	if !st.IsDir() && lf.size <= 0 {
 		lf.stop = context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })
 	}
 	return lf, nil

@@ -58,6 +58,32 @@ func TestErrorsHaveCodes(t *testing.T) {
 	}
 }
 
+// TestEmptyFilesCanBeAborted looks at what a file that is made up by the system
+// looks like: regular and empty. Reading it may wait as long as a pipe does, and
+// the only ones that do have one reader for the whole machine.
+func TestEmptyFilesCanBeAborted(t *testing.T) {
+	ctx := t.Context()
+	l := newLocal(t)
+	for content, abortable := range map[string]bool{"": true, "x": false} {
+		if err := l.WriteFile(ctx, "file", []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := l.Open(ctx, "file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := ReadAll(f); err != nil || string(b) != content {
+			t.Errorf("%q: got %q, %v", content, b, err)
+		}
+		if got := f.(*localFile).stop != nil; got != abortable {
+			t.Errorf("%q: the end of the context ends a read: %v", content, got)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	l := newLocal(t)
 	l.Environ = []string{"PATH=/usr/bin:/bin", "KEY=secret", "KEEP=1", "DROP=2", "OLD=3"}

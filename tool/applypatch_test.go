@@ -127,6 +127,21 @@ func TestApplyPatch(t *testing.T) {
 	}
 }
 
+// TestApplyPatchErrorsAreShort fails with a change as long as a file.
+func TestApplyPatchErrorsAreShort(t *testing.T) {
+	for lines, more := range map[string]string{
+		"-first\n" + strings.Repeat("-b\n", 100000):   "\n[99961 more lines]\n",
+		"-first" + strings.Repeat("é", 100000) + "\n": "é…\n",
+	} {
+		_, tool := patchDir(t, map[string]string{"f": "a\n"})
+		_, err := call(t, tool, "1", map[string]string{"input": patch("*** Update File: f\n@@\n" + lines)}, nil)
+		if err == nil || len(err.Error()) > MaxBytes+1000 || !strings.Contains(err.Error(), "\nfirst") ||
+			!strings.Contains(err.Error(), more+"Nothing was changed.") {
+			t.Errorf("got %.500v", err)
+		}
+	}
+}
+
 func TestApplyPatchResult(t *testing.T) {
 	dir, tool := patchDir(t, map[string]string{"a": "1\n2\n", "b": "x\n", "sub/c": "y\n"})
 	r, err := call(t, tool, "1", map[string]string{"input": patch(`

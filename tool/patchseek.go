@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -94,7 +95,7 @@ func (p *patchedLines) apply(path string, hunks []patchHunk) ([]change, error) {
 				if h.atEnd {
 					where = "searched at the end of the file"
 				}
-				return nil, fmt.Errorf("Could not find these lines in %s (line %d of the patch, %s):\n%s\nNothing was changed. Read the file and copy the lines as they stand there; changes come in the order of the file.", path, h.line, where, strings.Join(old, "\n"))
+				return nil, fmt.Errorf("Could not find these lines in %s (line %d of the patch, %s):\n%s\nNothing was changed. Read the file and copy the lines as they stand there; changes come in the order of the file.", path, h.line, where, quoted(old))
 			}
 		case len(h.context) > 0 && !h.atEnd:
 			i = from
@@ -151,4 +152,18 @@ func (p *patchedLines) replace(r lineRun) change {
 	}
 	c.raw = keepBytes(src.withLineEnd(c.text, p.start(r.from)), src.raw[c.start:c.end])
 	return c
+}
+
+// quoted is the beginning of lines for an error. The model has all of them in
+// its call; a whole file once more would only fill its window.
+func quoted(lines []string) string {
+	const most = 40
+	if over := len(lines) - most; over > 0 {
+		lines = append(slices.Clone(lines[:most]), fmt.Sprintf("[%d more lines]", over))
+	}
+	text := strings.Join(lines, "\n")
+	if len(text) > MaxBytes {
+		text = strings.ToValidUTF8(text[:MaxBytes], "") + "…"
+	}
+	return text
 }

@@ -71,6 +71,8 @@ func importPi(o importOptions, out io.Writer) error {
 			fmt.Fprintf(out, "Copied %s (%d files)\n", name, copied)
 		case kept > 0:
 			fmt.Fprintf(out, "Kept %s (there already)\n", name)
+		case copied == 0:
+			fmt.Fprintf(out, "Left out %s (neither a file nor a folder)\n", name)
 		default:
 			fmt.Fprintf(out, "Copied %s\n", name)
 		}

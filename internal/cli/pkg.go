@@ -142,8 +142,11 @@ func runInstall(ctx context.Context, p *program, c *command, words []string) err
 		return err
 	}
 	if place.Kind == resource.LocalPackage {
-		if _, err := os.Stat(place.Dir); err != nil {
+		switch info, err := os.Stat(place.Dir); {
+		case err != nil:
 			return fmt.Errorf("Path does not exist: %s", place.Dir)
+		case !info.IsDir() && !info.Mode().IsRegular():
+			return fmt.Errorf("%s is a pipe or a device: a package is a folder", place.Dir)
 		}
 	}
 	in, err := shelf.installer(scope)

@@ -151,7 +151,7 @@ func (p *program) readInput(ctx context.Context) (string, error) {
 	}
 	got := make(chan input, 1)
 	go func() {
-		b, err := io.ReadAll(p.in)
+		b, err := io.ReadAll(io.LimitReader(p.in, opening.MaxFile+1))
 		got <- input{b, err}
 	}()
 	select {
@@ -159,6 +159,9 @@ func (p *program) readInput(ctx context.Context) (string, error) {
 		// A closed descriptor is how some programs start others without input.
 		if in.err != nil && !errors.Is(in.err, os.ErrClosed) && len(in.b) > 0 {
 			return "", fmt.Errorf("Standard input could not be read: %w", in.err)
+		}
+		if len(in.b) > opening.MaxFile {
+			return "", errors.New("Standard input is larger than 64 MiB: write it to a file, and let the model read parts of it")
 		}
 		return strings.ToValidUTF8(string(in.b), "\uFFFD"), nil
 	case <-ctx.Done():

@@ -79,6 +79,16 @@ func TestFoldCase(t *testing.T) {
 	}
 }
 
+func TestRowsOfStarsAreOne(t *testing.T) {
+	for _, c := range [][2]string{{strings.Repeat("*", 5000) + "b", "*b"}, {"{a" + strings.Repeat("*", 5001) + ",c}", "{a*,c}"}} {
+		long, err := Compile(c[0], Options{})
+		short, _ := Compile(c[1], Options{})
+		if err != nil || long.re.String() != short.re.String() {
+			t.Errorf("%.10q is not %q: %v", c[0], c[1], err)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"[":     "unclosed character class; missing ']'",

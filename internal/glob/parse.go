@@ -46,6 +46,9 @@ func (p *parser) tokens() *[]token {
 
 func (p *parser) push(t token) {
 	list := p.tokens()
+	if n := len(*list); t.op == star && n > 0 && (*list)[n-1].op == star {
+		return // more stars say nothing more, and each would cost time in every match
+	}
 	*list = append(*list, t)
 }
 

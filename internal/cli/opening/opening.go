@@ -125,9 +125,10 @@ func (f Files) load(ctx context.Context, name string) ([]Attachment, error) {
 	return []Attachment{{Text: fileTag(path, string(jsonwire.AppendUTF8(nil, b)))}}, nil
 }
 
-// maxFile is the size in bytes up to which a file is put into a prompt. No model
+// MaxFile is the size in bytes up to which a file, or what is piped in, is put
+// into a prompt. No model
 // reads as much; a stream without an end must not fill the memory.
-const maxFile = 64 << 20
+const MaxFile = 64 << 20
 
 func (f Files) read(ctx context.Context, path string) ([]byte, error) {
 	file, err := f.Env.Open(ctx, path)
@@ -136,14 +137,14 @@ func (f Files) read(ctx context.Context, path string) ([]byte, error) {
 	}
 	defer file.Close()
 	var b []byte
-	if file.Size() <= maxFile {
-		b, err = io.ReadAll(io.LimitReader(file, maxFile+1))
+	if file.Size() <= MaxFile {
+		b, err = io.ReadAll(io.LimitReader(file, MaxFile+1))
 	}
 	if err == nil && len(b) == 0 && file.Size() < 0 && !strings.HasPrefix(path, "/dev/") {
 		// What is to come through a pipe must not be missing without a word.
 		err = errors.New("it is a pipe into which nobody writes: start the writer first, or pipe its output to pinch")
 	}
-	if err == nil && (len(b) > maxFile || file.Size() > maxFile) {
+	if err == nil && (len(b) > MaxFile || file.Size() > MaxFile) {
 		err = errors.New("it is larger than 64 MiB: name it in the message without the @ and let the model read parts of it")
 	}
 	return b, err
