@@ -68,11 +68,18 @@ func (s *server) prompt(c *command) {
 			if d == harness.InputQueued {
 				_ = a.Harness.Delivered(ctx) // fails only with the program
 			}
+			if d == harness.InputStarted {
+				a.ended(false)
+			}
 			s.disposed(c, d)
 			accepted = true
 			a.entered(p)
 		}
 		_, err := a.Harness.Submit(ctx, in)
+		if !accepted && a.ending(err) {
+			_ = a.Harness.WaitForIdle(ctx) // Submit says what ended ctx
+			_, err = a.Harness.Submit(ctx, in)
+		}
 		switch {
 		case !accepted:
 			s.fail(c, a.refusal(err))
@@ -83,14 +90,37 @@ func (s *server) prompt(c *command) {
 	})
 }
 
-// refusal says what a client can do about a prompt while a run is active.
-func (a *active) refusal(err error) error {
+func (a *active) ended(over bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = over
+}
+
+// ending reports whether a prompt was refused because of a run whose agent_end
+// is written and that only has to be put away. A client that writes its next
+// prompt then has done nothing wrong.
+func (a *active) ending(err error) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.over && a.running(err)
+}
+
+// running reports whether a prompt was refused because of a run.
+func (a *active) running(err error) bool {
 	e, ok := errors.AsType[*harness.Error](err)
 	if !ok || e.Kind != harness.KindBusy {
-		return err
+		return false
 	}
 	switch a.Harness.Phase() {
 	case harness.PhaseCompaction, harness.PhaseBranchSummary:
+		return false
+	}
+	return true
+}
+
+// refusal says what a client can do about a prompt while a run is active.
+func (a *active) refusal(err error) error {
+	if !a.running(err) {
 		return err
 	}
 	return errors.New("Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.")

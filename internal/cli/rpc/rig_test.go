@@ -35,6 +35,7 @@ type testHost struct {
 	mu     sync.Mutex
 	saved  map[string]any
 	closed int
+	last   *harness.Harness
 	broken error // of conversations to come
 }
 
@@ -59,6 +60,7 @@ func (h *testHost) converse(sess *session.Session, err error) (*Conversation, er
 	if err != nil {
 		return nil, err
 	}
+	h.last = hs
 	return &Conversation{
 		Harness: hs, Dir: h.dir, FitImages: true, Models: catalog.New(catalog.Options{}),
 		Shell: tool.UserShell{Env: &env.Local{Dir: h.dir, Temp: h.dir}},

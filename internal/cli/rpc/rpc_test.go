@@ -3,6 +3,7 @@ package rpc
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/llm/faux"
 )
 
@@ -41,6 +44,36 @@ func TestPrompt(t *testing.T) {
 	}
 	if r.host.closed != 1 {
 		t.Errorf("closed %d times", r.host.closed)
+	}
+}
+
+// A prompt that is written when agent_end was read starts, also where the run is
+// not put away yet; what is said behind it is answered meanwhile.
+func TestPromptAtAgentEnd(t *testing.T) {
+	r := start(t, faux.Say("one"), faux.Hang(faux.Text("two")))
+	r.data("get_state")
+	hold := make(chan struct{})
+	defer r.host.last.Subscribe(func(_ context.Context, ev harness.Event) error {
+		if ev.Type == agent.AgentEnd {
+			<-hold
+		}
+		return nil
+	})()
+	r.data("prompt", "message", "first")
+	r.wait(1, typed("agent_end"))
+	r.write(`{"id":2,"type":"prompt","message":"second"}` + "\n" + `{"id":3,"type":"prompt","message":"third"}` + "\n")
+	r.data("get_state")
+	close(hold)
+	if a := r.wait(1, answers(2.0)); a["success"] != true {
+		t.Errorf("%v", a)
+	}
+	if a := r.wait(1, answers(3.0)); a["success"] != false {
+		t.Errorf("a prompt at once with another: %v", a)
+	}
+	r.data("abort")
+	r.wait(2, typed("agent_settled"))
+	if err := r.end(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/harness"
 	"github.com/pinch-agent/pinch/internal/cli/record"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
@@ -78,6 +79,7 @@ type active struct {
 
 	mu        sync.Mutex
 	prompts   []*entrance     // that are not accepted yet, in their order
+	over      bool            // the client was told that the run ended, and none has begun since
 	shells    context.Context // of the commands of the person
 	endShells context.CancelFunc
 }
@@ -86,7 +88,13 @@ func (s *server) attach(c *Conversation) {
 	a := &active{Conversation: c}
 	a.ctx, a.cancel = context.WithCancel(s.ctx)
 	a.shells, a.endShells = context.WithCancel(a.ctx)
-	a.unsubscribe = c.Harness.Subscribe(s.event)
+	a.unsubscribe = c.Harness.Subscribe(func(ctx context.Context, ev harness.Event) error {
+		switch ev.Type {
+		case agent.AgentStart, agent.AgentEnd:
+			a.ended(ev.Type == agent.AgentEnd && !ev.WillRetry)
+		}
+		return s.event(ctx, ev)
+	})
 	s.c = a
 }
 
