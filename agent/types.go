@@ -166,7 +166,7 @@ type Decision string
 const (
 	Default  Decision = ""         // as tools and queues ask
 	End      Decision = "end"      // end the run without polling the queues
-	Continue Decision = "continue" // guarantee one more request
+	Continue Decision = "continue" // guarantee one more request, which ends in the answer when nothing follows it
 )
 
 // CallInfo describes a call to hooks.

@@ -326,6 +326,9 @@ func TestOtherThanContinue(t *testing.T) {
 			if got := results(r.Messages()); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
+			if journal, _ := left.LoadJournal(); len(journal) > 0 {
+				t.Errorf("the journal stays:\n%s", journal)
+			}
 			if tc.name == "a move" { // the branch that was left is complete
 				c := session.ContextOf(r.Session().PathTo(r.Session().Children(at)[0].ID))
 				if got := results(c.Messages); got != all {
@@ -449,6 +452,44 @@ func TestResultCannotBeNoted(t *testing.T) {
 		})}}, faux.Reply(callOf("write", "w")), faux.Say("well"))
 	if m := r.prompt("go"); llm.TextOf(m.Content, "") != "well" || results(r.Messages()) != "w=write" {
 		t.Errorf("%v, %s", m, results(r.Messages()))
+	}
+}
+
+// The calls of a run are noted also when nobody has said anything before: the
+// session has no file until then.
+func TestJournalOfAConversationWithoutAPrompt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	s, err := session.Open(jsonl.NewStore(path, jsonl.Options{}), session.Options{CWD: "/w"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tr trace
+	noted := false
+	write := tr.tool("write", false, func() {
+		data, _ := os.ReadFile(path + ".run")
+		noted = strings.Contains(string(data), `"type":"call"`)
+	})
+	r := newRig(t, harness.Options{Session: s, Tools: []*agent.Tool{write}}, faux.Reply(callOf("write", "a")), faux.Say("done"))
+	if err := r.AppendMessage(&session.BashExecution{Command: "ls", Timestamp: 1}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.Continue(t.Context())
+	if err != nil || m.StopReason != llm.StopStop {
+		t.Errorf("%v, %v", m, err)
+	}
+	if tr.String() != "write" || !noted {
+		t.Errorf("ran %q, noted: %t", tr.String(), noted)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := session.Open(jsonl.NewStore(path, jsonl.Options{}), session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if got, want := len(again.Entries()), len(s.Entries()); got != want {
+		t.Errorf("%d entries in the file, want %d", got, want)
 	}
 }
 

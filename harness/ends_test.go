@@ -62,6 +62,51 @@ func TestContinueBehindWhatNobodySees(t *testing.T) {
 	}
 }
 
+// A hook that asks for one more request gets it where the model finds something to
+// answer.
+func TestOneMoreRequestHasSomethingToAnswer(t *testing.T) {
+	note := &session.CustomMessageEntry{CustomType: "c", Content: llm.Plain("more")}
+	for _, c := range []struct {
+		name    string
+		entries func(answer string) []session.Data
+		queue   bool
+		want    int // requests
+	}{
+		{"nothing", func(string) []session.Data { return nil }, false, 1},
+		{"what nobody sees", func(string) []session.Data { return []session.Data{&session.CustomEntry{CustomType: "c"}} }, false, 1},
+		{"another answer", func(id string) []session.Data {
+			return []session.Data{&session.ContextEditEntry{TargetID: id, Replacement: &llm.Content{Blocks: []llm.Block{&llm.Text{Text: "else"}}}}}
+		}, false, 1},
+		{"no answer", func(id string) []session.Data { return []session.Data{&session.ContextEditEntry{TargetID: id}} }, false, 2},
+		{"a note", func(string) []session.Data { return []session.Data{note} }, false, 2},
+		{"a summary", func(string) []session.Data { return []session.Data{&session.CompactionEntry{Summary: "s"}} }, false, 2},
+		{"a summary and the answer", func(id string) []session.Data {
+			return []session.Data{&session.CompactionEntry{Summary: "s", FirstKept: id}}
+		}, false, 1},
+		{"a follow-up", func(string) []session.Data { return nil }, true, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var r *rig
+			r = newRig(t, harness.Options{Hooks: []harness.Hooks{{
+				TurnEnd: func(_ context.Context, ev harness.TurnEnding) (*harness.Drafts, error) {
+					if ev.TurnIndex > 0 {
+						return nil, nil
+					}
+					if c.queue {
+						return &harness.Drafts{Continue: true}, r.FollowUp("and then?")
+					}
+					return &harness.Drafts{Continue: true, Entries: c.entries(ev.MessageEntryID)}, nil
+				},
+			}}}, faux.Say("a"), faux.Say("b"))
+			r.prompt("go")
+			if n := r.count(agent.TurnEnd); n != c.want {
+				t.Errorf("%d turns, want %d", n, c.want)
+			}
+			r.paired()
+		})
+	}
+}
+
 // What goes back to its queue is told of.
 func TestEmbeddedQueueIsToldOfWhatReturns(t *testing.T) {
 	r := embedded(t, harness.Options{Tools: []*agent.Tool{ping()}}, faux.Reply(faux.ToolCall("ping", "")))

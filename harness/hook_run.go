@@ -384,10 +384,47 @@ func (h *Harness) turnEnd(ctx context.Context, r *run, t agent.Turn) (agent.Deci
 	if err != nil {
 		return agent.Default, err
 	}
-	if more {
+	if more && h.answerable(r, t) {
 		return agent.Continue, nil
 	}
 	return agent.Default, nil
+}
+
+// answerable reports whether a model that is asked behind a turn finds something
+// to answer, once what waits for the end of the turn is in the session.
+func (h *Harness) answerable(r *run, t agent.Turn) bool {
+	if len(t.ToolResults) > 0 {
+		return true
+	}
+	h.mu.Lock()
+	writes := slices.Clone(h.turnWrites)
+	h.mu.Unlock()
+	for _, d := range r.drafts {
+		writes = append(writes, d.data)
+	}
+	hidden := false
+	for _, data := range writes {
+		switch d := data.(type) {
+		case *session.MessageEntry:
+			if session.Convert(d.Message) != nil && d.Message.Role() != llm.RoleSystem {
+				return true
+			}
+		case *session.CustomMessageEntry:
+			return true
+		case *session.CompactionEntry:
+			if h.sess.Entry(d.FirstKept) == nil {
+				return true // nothing but the summary is left
+			}
+		case *session.ContextEditEntry:
+			hidden = hidden || r.lastID != "" && d.TargetID == r.lastID && d.Replacement == nil
+		}
+	}
+	if !hidden {
+		return false
+	}
+	messages := h.Messages()
+	last := lastMessage(messages[:max(0, len(messages)-1)])
+	return last != nil && last.Role() != llm.RoleAssistant
 }
 
 // beforeSettle asks the hooks whether anything is left to do, and reports

@@ -333,8 +333,10 @@ type Drafts struct {
 	// *session.CompactionEntry. They are added to those of earlier hooks.
 	Entries []session.Data
 	// Continue asks the model once more than tools and queues do. It is ignored
-	// after a failed answer. When the run settles, the entries must give the
-	// model something to answer.
+	// after a failed answer, and where the conversation would end in an answer:
+	// some services refuse that, others take it for the beginning of the next
+	// one. The entries then have to give the model something to answer, or to
+	// take the answer out of the context.
 	Continue bool
 }
 

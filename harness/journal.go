@@ -94,7 +94,7 @@ func (j *journal) readLine(line []byte) bool {
 	}
 	switch typ {
 	case recordAnswer:
-		j.answer, j.after = "", after
+		j.answer, j.after, j.damaged = "", after, false // what stands before tells of other calls
 		return after != ""
 	case recordCall, recordResult:
 	default:
@@ -135,13 +135,34 @@ func appendRecord(dst []byte, key callKey, id string, result *llm.ToolResult) []
 }
 
 // underWay are the calls of a run that have begun, by id. Two calls of one
-// answer may have the same id; the first to end is then taken for the first.
-type underWay map[string][]callKey
+// answer may have the same id; their tools and arguments then tell them apart.
+type underWay map[string][]begunCall
 
-// of reports whether the calls of an answer are those that the journal tells of.
-func (j *journal) of(answer *session.Entry) bool {
+type begunCall struct {
+	callKey
+	call *llm.ToolCall
+}
+
+// end takes out the call that an event tells the end of. A call that was refused
+// has not begun, even where another one with its id has.
+func (u underWay) end(ev agent.Event) (callKey, bool) {
+	begun := u[ev.ToolCallID]
+	i := slices.IndexFunc(begun, func(c begunCall) bool {
+		return c.call.Name == ev.ToolName && bytes.Equal(c.call.Arguments, ev.Args)
+	})
+	if i < 0 {
+		return callKey{}, false
+	}
+	key := begun[i].callKey
+	u[ev.ToolCallID] = slices.Delete(begun, i, i+1)
+	return key, true
+}
+
+// of reports whether the calls of an answer are those that the journal tells of,
+// or those before an answer that was never saved. leaf is where the branch ends.
+func (j *journal) of(answer, leaf *session.Entry) bool {
 	if j.answer == "" {
-		return j.after != "" && answer.ParentID == j.after
+		return j.after != "" && (answer.ParentID == j.after || leaf.ID == j.after)
 	}
 	return answer.ID == j.answer
 }
@@ -203,7 +224,7 @@ func (h *Harness) noteCall(r *run, info agent.CallInfo) error {
 	if r.calls == nil {
 		r.calls = underWay{}
 	}
-	r.calls[info.Call.ID] = append(r.calls[info.Call.ID], key)
+	r.calls[info.Call.ID] = append(r.calls[info.Call.ID], begunCall{key, info.Call})
 	return nil
 }
 
@@ -211,11 +232,10 @@ func (h *Harness) noteCall(r *run, info agent.CallInfo) error {
 // crash before the results of the turn are in the session. A result that cannot
 // be noted is in danger only until then, and the run goes on.
 func (h *Harness) noteResult(r *run, ev agent.Event) {
-	begun := r.calls[ev.ToolCallID]
-	if len(begun) == 0 {
+	key, noted := r.calls.end(ev)
+	if !noted {
 		return
 	}
-	r.calls[ev.ToolCallID] = begun[1:]
 	m := &llm.ToolResult{
 		ToolCallID: ev.ToolCallID, ToolName: ev.ToolName,
 		Content: ev.Result.Content, Details: ev.Result.Details, Usage: ev.Result.Usage,
@@ -223,7 +243,7 @@ func (h *Harness) noteResult(r *run, ev agent.Event) {
 	}
 	h.saving.Lock()
 	defer h.saving.Unlock()
-	_ = h.note(false, func(dst []byte) []byte { return appendRecord(dst, begun[0], ev.ToolCallID, m) })
+	_ = h.note(false, func(dst []byte) []byte { return appendRecord(dst, key, ev.ToolCallID, m) })
 }
 
 // wrote reports whether the session has everything that was said.

@@ -78,6 +78,9 @@ func (h *Harness) commitNow(op string, data session.Data, done func()) error {
 		if err == nil {
 			_, err = h.sess.Append(data)
 		}
+		if err == nil {
+			h.endJournal() // of calls that were given up
+		}
 		h.mu.Lock()
 		if err != nil {
 			return &Error{KindSession, op, err}

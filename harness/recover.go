@@ -74,7 +74,7 @@ type cutOff struct {
 func decide(entries, path []*session.Entry, j journal, safe func(tool string) bool, now int64) recoverable {
 	var out recoverable
 	answer, have := openAnswer(path)
-	if answer == nil || !j.of(answer) {
+	if answer == nil || !j.of(answer, path[len(path)-1]) {
 		out.dropped = dropped(entries, j)
 		out.Dropped = len(out.dropped)
 		return out

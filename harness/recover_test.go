@@ -95,6 +95,57 @@ func (c *cut) became() string {
 	return strings.Join(out, ", ")
 }
 
+// Calls of one answer that share an id keep their own results, and one that was
+// refused leaves the others alone.
+func TestEndsOfCallsThatShareAnID(t *testing.T) {
+	u := underWay{}
+	call := func(index int, name, args string) {
+		c := &llm.ToolCall{ID: "x", Name: name, Arguments: []byte(args)}
+		u["x"] = append(u["x"], begunCall{callKey{"a", index}, c})
+	}
+	end := func(name, args string) int {
+		ev := agent.Event{ToolCallID: "x", ToolName: name, Args: []byte(args)}
+		if key, ok := u.end(ev); ok {
+			return key.index
+		}
+		return -1
+	}
+	call(0, "bash", `{"c":1}`)
+	call(2, "bash", `{"c":2}`)
+	call(3, "bash", `{"c":2}`)
+	call(4, "read", `{"c":1}`)
+	var got []int
+	for _, e := range [][2]string{{"gone", `{"c":1}`}, {"bash", `{"c":3}`}, {"bash", `{"c":2}`}, {"read", `{"c":1}`}, {"bash", `{"c":2}`}, {"bash", `{"c":1}`}, {"bash", `{"c":1}`}} {
+		got = append(got, end(e[0], e[1]))
+	}
+	if want := "[-1 -1 2 4 3 0 -1]"; fmt.Sprint(got) != want {
+		t.Errorf("ended %v, want %s", got, want)
+	}
+}
+
+// A run can be cut off when the next answer was about to be saved.
+func TestCutOffBeforeTheNextAnswer(t *testing.T) {
+	s, err := memory.Open(session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cut{t: t, s: s}
+	next := func() bool {
+		journal := fmt.Appendf(c.journal, `{"type":"answer","after":%q}`+"\n", s.LeafID())
+		return decide(s.Entries(), s.Path(), readJournal(journal), func(string) bool { return false }, 7).CutOff
+	}
+	c.say(llm.UserText("go", 1))
+	if next() {
+		t.Error("there are no calls")
+	}
+	c.calls("a:bash")
+	c.began(0, "a")
+	c.say(result("a", "session"))
+	if !next() {
+		t.Error("the conversation ends in the calls of the run")
+	}
+}
+
 func TestDecide(t *testing.T) {
 	// Four calls, of which the second looks only.
 	four := func(c *cut) { c.calls("a:bash", "b:read", "c:edit", "d:write") }
@@ -112,6 +163,15 @@ func TestDecide(t *testing.T) {
 			c.say(result("a", "session"))
 			c.journal = fmt.Appendf(c.journal, `{"type":"answer","after":%q}`+"\n", c.s.LeafID())
 		}, ""},
+		{"a line that was torn before the answer", func(c *cut) {
+			c.calls("z:read")
+			c.began(0, "z")
+			c.tear(9)
+			c.journal = append(c.journal, '\n') // of the store, when the run went on
+			c.say(result("z", "session"))
+			c.calls("a:bash", "b:bash")
+			c.began(0, "a")
+		}, "a=unknown, b=not started"},
 		{"another program answered", func(c *cut) {
 			c.journal = fmt.Appendf(c.journal, `{"type":"answer","after":%q}`+"\n", c.s.LeafID())
 			c.say(llm.UserText("in another program", 9))

@@ -36,9 +36,17 @@ func (s *Session) LoadJournal() (data []byte, err error) {
 	return data, err
 }
 
-// AppendJournal adds whole lines to the notes of the run, see Journal.
+// AppendJournal adds whole lines to the notes of the run, see Journal. A log that
+// was held back so far is written first: a journal stands beside one.
 func (s *Session) AppendJournal(lines []byte, fresh bool) error {
-	return s.withJournal("append to journal", func(j Journal) error { return j.AppendJournal(lines, fresh) })
+	return s.withJournal("append to journal", func(j Journal) error {
+		if !s.written {
+			if err := s.flush(nil); err != nil {
+				return err
+			}
+		}
+		return j.AppendJournal(lines, fresh)
+	})
 }
 
 // RemoveJournal takes the notes away: the run is over.

@@ -65,6 +65,12 @@ func guardedAct(fn func() error) (err error) {
 func (l *life) branch(d draw) {
 	l.w.others.Wait()
 	if entries := l.h.Session().Entries(); len(entries) > 0 && l.h.IsIdle() {
+		if l.waitsFor != nil { // calls that wait are given up without a word, by the next run
+			l.waitsFor = nil
+			l.store.mu.Lock()
+			l.store.mayStay = true
+			l.store.mu.Unlock()
+		}
 		if err := l.h.Session().Branch(pick(d, entries...).ID); err != nil {
 			l.w.failf("branch: %v", err)
 		}
@@ -160,6 +166,9 @@ func (l *life) say(what string, call func(ctx context.Context) (*llm.Assistant, 
 	m, err := call(context.Background())
 	l.w.note("  %s: %s, %v", what, brief(m), err)
 	l.checkError(what, err)
+	if k := kindOf(err); what == "continue" && k != "" && k != harness.KindBusy && k != harness.KindInvalidState {
+		l.cutShort.Store(true)
+	}
 	l.watch.called(what, err)
 }
 
@@ -327,7 +336,11 @@ func (l *life) tools(d draw) []*agent.Tool {
 			Tool: llm.Tool{Name: name, Description: "Does " + name + ".", Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)},
 			Execute: func(ctx context.Context, c agent.Call) (agent.Result, error) {
 				d := l.w.at("tool " + name + c.ID)
+				l.begins(name, c.Args)
 				l.executed.Add(1)
+				if d.one(30) && l.w.step("tool "+name+": crash") {
+					l.die(d)
+				}
 				time.Sleep(d.delay(time.Millisecond))
 				l.w.note("  run %s %.20q", name, c.ID)
 				if err := l.act(ctx, d, 12, "tool "+name); err != nil {

@@ -57,6 +57,7 @@ func (o *watch) event(_ context.Context, ev harness.Event) error {
 		}
 		o.running, o.begun, o.turns, o.calls = true, true, 0, map[string]int{}
 		o.starts++
+		o.inRun.Store(true)
 	case agent.TurnStart:
 		if !o.begun || o.inTurn || o.open != nil || ev.TurnIndex != o.turns {
 			o.fail(&ev, "turn %d of %d; in a run: %t, in a turn: %t", ev.TurnIndex, o.turns, o.begun, o.inTurn)
@@ -68,6 +69,12 @@ func (o *watch) event(_ context.Context, ev harness.Event) error {
 			o.fail(&ev, "a %s message in a turn: %t, in a message: %t, %d calls run", ev.Message.Role(), o.inTurn, o.open != nil, o.inFlight())
 		}
 		o.open = ev.Message
+		if m, ok := ev.Message.(*llm.Assistant); ok && m.StopReason == llm.StopPending {
+			if len(o.results) > 0 && !o.resumes {
+				o.fail(&ev, "%d results before the answer", len(o.results))
+			}
+			o.results = nil
+		}
 	case agent.MessageUpdate:
 		if o.open == nil || o.open.Role() != llm.RoleAssistant || ev.Update == nil {
 			o.fail(&ev, "no answer arrives")
@@ -93,6 +100,7 @@ func (o *watch) event(_ context.Context, ev harness.Event) error {
 			o.fail(&ev, "the call %q does not run", ev.ToolCallID)
 		}
 		if ev.Type == agent.ToolExecutionEnd {
+			o.ledger.ends(&ev)
 			o.calls[ev.ToolCallID]--
 		}
 	case agent.TurnEnd:
@@ -102,6 +110,7 @@ func (o *watch) event(_ context.Context, ev harness.Event) error {
 			break
 		}
 		o.inTurn = false
+		o.ledger.turnEnds()
 		o.turns++
 		if o.inFlight() > 0 {
 			o.fail(&ev, "%d calls run", o.inFlight())
@@ -125,6 +134,7 @@ func (o *watch) event(_ context.Context, ev harness.Event) error {
 		}
 		o.begun = false
 		o.ends++
+		o.inRun.Store(false)
 	case harness.AgentSettled:
 		if o.begun || o.attempt > 0 || o.compacting || !o.running {
 			o.fail(&ev, "in a run: %t, retrying: %t, compacting: %t; begun since the last: %t", o.begun, o.attempt > 0, o.compacting, o.running)
@@ -250,6 +260,7 @@ func (w *trial) settled() {
 		w.failf("%v waits, queue_update says %v", q, told)
 	}
 	l.books.check(l, idle)
+	l.noted()
 }
 
 var tokens = regexp.MustCompile(`<(?:m|a|r)\d+>`)
@@ -493,7 +504,7 @@ func (t *tally) String() string {
 
 // covered fails when a kind of step never came.
 func (t *tally) covered(tb testing.TB) {
-	for _, what := range []string{"prompt", "continue", "compact", "navigate", "branch", "fork", "reopen", "crash", "steer", "follow up", "abort",
+	for _, what := range []string{"prompt", "continue", "compact", "navigate", "branch", "fork", "reopen", "crash", "die at a write", "a note does not fit", "steer", "follow up", "abort",
 		"abort and clear", "model", "tools", "full disk", "add hooks", "fail", "panic", "a tool fails", "a tool panics",
 		"the model fails passing", "the model overflows", "the model hangs", "the model ends early"} {
 		if t.counts[what] == 0 {

@@ -188,9 +188,7 @@ func embellished(m agent.Message) agent.Message {
 // drafts are entries that a hook wants.
 func (l *life) drafts(d draw, custom func() *session.Custom, answer string) *harness.Drafts {
 	out := &harness.Drafts{}
-	if out.Continue = d.one(3); out.Continue && answer != "" {
-		// A model that is asked again after an answer needs something to say
-		// more about: the hook sees to that.
+	if out.Continue = d.one(3); out.Continue && answer != "" && d.one(2) {
 		out.Entries = append(out.Entries, &session.CustomMessageEntry{CustomType: "hook", Content: custom().Content})
 	}
 	for range d.IntN(3) {

@@ -306,6 +306,8 @@ func (l *life) answer(d draw, summary bool) []llm.Block {
 	}
 	for range 1 + d.IntN(pick(d, 1, 2, 5)) {
 		c := faux.ToolCall(pick(d, names...), pick(d, `{}`, `{"n":1}`, `{"n":1}`, `{"n":"x"}`, `{"n":"\ud83d"}`))
+		c.Arguments = jsontext.Value(strings.Replace(string(c.Arguments), "{", `{"mark":"`+l.w.token("c")+`",`, 1))
+		c.Arguments = jsontext.Value(strings.Replace(string(c.Arguments), ",}", "}", 1))
 		if c.ID = pick(d, callIDs...); d.one(2) {
 			c.ID = l.w.token("call_")
 		}

@@ -48,6 +48,9 @@ type trial struct {
 	onDisk bool
 	opts   harness.Options
 	*life
+
+	unnoted                    bool // stores keep no journal
+	outcomeUnknown, notStarted string
 }
 
 // life is one harness of an episode, from its opening to its close, crash or
@@ -63,6 +66,12 @@ type life struct {
 	asking   atomic.Int64 // calls that wait for the harness
 	executed atomic.Int64 // tool calls that ran
 	hooked   atomic.Bool  // there have been hooks
+	cutShort atomic.Bool  // a Continue failed
+	inRun    atomic.Bool  // between agent_start and agent_end
+
+	ledger   *ledger
+	waitsFor *session.Entry // the answer whose calls wait to be run again, nil for none
+	resumes  bool           // there were some
 
 	mu      sync.Mutex
 	hooks   []func() // that take hooks off
@@ -185,7 +194,8 @@ func (w *trial) token(kind string) string {
 func (w *trial) live() {
 	d := w.at("world")
 	w.budget.Store(int64(40 + d.IntN(160)))
-	w.onDisk = d.one(4)
+	w.onDisk, w.unnoted = d.one(4), d.one(6)
+	w.outcomeUnknown, w.notStarted = w.text("outcome_unknown"), w.text("not_started")
 	zero := func(n int) *int64 { v := int64(d.IntN(n)); return &v }
 	w.opts = harness.Options{
 		Prompt:       pick(d, harness.RecordedPrompt, harness.RecordedPrompt, harness.FixedPrompt),
@@ -211,6 +221,16 @@ func (w *trial) live() {
 	}
 	w.end()
 	w.others.Wait()
+	time.Sleep(time.Second) // for hooks that nobody waits for any more
+}
+
+// text is what a model reads in place of a result.
+func (w *trial) text(name string) string {
+	data, err := os.ReadFile(filepath.Join("..", "..", "harness", name+".md"))
+	if err != nil {
+		w.failf("%v", err)
+	}
+	return strings.TrimSpace(string(data))
 }
 
 // open begins a life, of a session that is there already or of a new one.
@@ -221,13 +241,15 @@ func (w *trial) open(s *session.Session) bool {
 	if s == nil {
 		l.store = w.newStore()
 		var err error
-		if s, err = session.Open(l.store, session.Options{CWD: "/project", Rand: w.at("ids")}); err != nil {
+		l.ledger = &ledger{effects: map[string]effect{}, open: map[string]bool{}, again: map[string]bool{}}
+		if s, err = session.Open(w.asStore(l.store), session.Options{CWD: "/project", Rand: w.at("ids")}); err != nil {
 			w.failf("a new session cannot be opened: %v", err)
 			return false
 		}
 	} else {
-		l.store = w.life.store
+		l.store, l.ledger = w.life.store, w.life.ledger
 	}
+	l.store.life = l
 	l.model = faux.New(faux.Options{Models: []llm.Model{{ID: "x"}}, Seed: d.Uint64()})
 	o := w.opts
 	o.Session, o.Model, o.Stream = s, w.randomModel(d), l.stream
@@ -258,12 +280,14 @@ func (w *trial) open(s *session.Session) bool {
 		}
 	}
 	l.books.init(s)
+	found := l.look(s)
 	h, err := harness.New(o)
 	if err != nil {
 		w.failf("New: %v", err)
 		return false
 	}
 	l.h = h
+	l.recovered(found, o.Tools)
 	l.watch.life = l
 	h.SubscribeAll(l.watch.event)
 	h.Subscribe(func(ctx context.Context, ev harness.Event) error {
@@ -285,9 +309,15 @@ type store struct {
 	mem  *memory.Store // nil on disk
 	path string
 
+	life *life // that writes, nil before it begins
+
 	mu       sync.Mutex
 	full     int // writes that will fail
 	lastFrom session.Position
+	tearable bool   // the last write was to the log
+	notes    []byte // the journal of a store in memory
+	lost     []byte // notes that could not be written
+	mayStay  bool   // a journal may outlast its run: a write failed
 }
 
 func (w *trial) newStore() *store {
@@ -310,11 +340,14 @@ func (s *store) Append(at session.Position, lines []byte) (session.Position, err
 	defer s.mu.Unlock()
 	if s.full > 0 {
 		s.full--
+		s.mayStay = true
 		return 0, &session.Error{Kind: session.DiskFull, Op: "append"}
 	}
+	s.announced(lines)
 	next, err := s.Store.Append(at, lines)
 	if err == nil {
 		s.lastFrom = at
+		s.wrote(true, 200, len(lines))
 	}
 	return next, err
 }
@@ -331,48 +364,29 @@ func (s *store) fill(writes int) {
 	s.full = writes
 }
 
-// bytes is the log as it stands.
-func (s *store) bytes() (data []byte, lastFrom int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mem != nil {
-		return s.mem.Bytes(), int(s.lastFrom)
-	}
-	data, _ = os.ReadFile(s.path)
-	return data, int(s.lastFrom)
-}
-
 // crash is what is left of a process that died.
 type crash struct {
-	acked   []*session.Entry // that were recorded before
-	written bool             // there was a log
-	log     []byte
-	cut     int               // bytes of the last write that are lost
-	beside  map[string][]byte // files beside the log, by what follows the log's name
+	acked     []*session.Entry // that were recorded before
+	log       []byte           // nil for none
+	cut       int              // bytes of its last write that are lost
+	notes     []byte           // the journal, nil for none
+	lostNotes []byte           // that could not be written
+	ledger    *ledger
+	beside    map[string][]byte // other files, by what follows the log's name
 }
 
 // die makes an image of the log at this moment; the harness is then left alone.
 func (l *life) die(d draw) {
-	c := &crash{acked: l.h.Session().Entries(), written: l.h.Session().Saved(), beside: map[string][]byte{}}
-	var from int
-	c.log, from = l.store.bytes()
-	if l.store.mem == nil {
-		files, _ := filepath.Glob(filepath.Join(filepath.Dir(l.store.path), "session.*"))
-		for _, f := range files {
-			if rest := strings.TrimPrefix(filepath.Base(f), "session"); rest != ".jsonl" && !strings.HasSuffix(rest, ".lock") {
-				c.beside[rest], _ = os.ReadFile(f)
-			}
-		}
-	}
-	if n := len(c.log) - from; from > 0 && n > 0 && d.one(2) {
+	acked := l.h.Session().Entries()
+	s := l.store
+	s.mu.Lock()
+	c := s.image()
+	if n := len(c.log) - int(s.lastFrom); s.tearable && s.lastFrom > 0 && n > 0 && d.one(2) {
 		c.cut = d.IntN(n) // the last write was torn
 	}
-	l.mu.Lock()
-	if l.crashed == nil {
-		l.crashed = c
-	}
-	l.mu.Unlock()
-	l.h.Abort()
+	s.mu.Unlock()
+	c.acked = acked
+	l.dead(c)
 }
 
 func (l *life) crash() *crash {
@@ -387,15 +401,18 @@ func (w *trial) rise(c *crash) {
 	old.store.fill(0)
 	_ = old.h.Close()
 	w.lives++
-	l := &life{w: w, store: w.newStore()}
+	l := &life{w: w, store: w.newStore(), ledger: c.ledger}
+	l.store.lost = c.lostNotes
 	log := c.log[:len(c.log)-c.cut]
-	if c.log != nil && c.written {
+	if len(log) > 0 {
 		if l.store.mem != nil {
-			l.store.mem = memory.NewFrom(log)
+			l.store.mem, l.store.notes = memory.NewFrom(log), c.notes
 			l.store.Store = l.store.mem
 		} else {
 			stem := strings.TrimSuffix(l.store.path, ".jsonl")
-			c.beside[".jsonl"] = log
+			if c.beside[".jsonl"] = log; len(c.notes) > 0 {
+				c.beside[".jsonl.run"] = c.notes
+			}
 			for rest, data := range c.beside {
 				if err := os.WriteFile(stem+rest, data, 0o600); err != nil {
 					w.failf("%v", err)
@@ -405,12 +422,12 @@ func (w *trial) rise(c *crash) {
 		}
 	}
 	w.life = l
-	s, err := session.Open(l.store, session.Options{CWD: "/project", Rand: w.at("ids")})
+	s, err := session.Open(w.asStore(l.store), session.Options{CWD: "/project", Rand: w.at("ids")})
 	if err != nil {
 		w.failf("after a crash the session cannot be opened: %v", err)
 		return
 	}
-	if c.written {
+	if len(log) > 0 {
 		for i, e := range c.acked {
 			got := s.Entry(e.ID)
 			if got == nil && c.cut > 0 && !strings.Contains(string(log), string(e.Raw())) {
@@ -435,7 +452,7 @@ func (w *trial) reopen() bool {
 	if !before.Saved() {
 		return w.open(nil)
 	}
-	l := &life{w: w, store: &store{path: old.store.path}}
+	l := &life{w: w, store: &store{path: old.store.path, notes: old.store.notes, lost: old.store.lost, mayStay: old.store.mayStay}, ledger: old.ledger.after()}
 	if old.store.mem != nil {
 		l.store.mem = memory.NewFrom(old.store.mem.Bytes())
 		l.store.Store = l.store.mem
@@ -443,7 +460,7 @@ func (w *trial) reopen() bool {
 		l.store.Store = jsonl.NewStore(l.store.path, jsonl.Options{})
 	}
 	w.life = l
-	s, err := session.Open(l.store, session.Options{Rand: w.at("ids")})
+	s, err := session.Open(w.asStore(l.store), session.Options{Rand: w.at("ids")})
 	if err != nil {
 		w.failf("the session cannot be opened again: %v", err)
 		return false
@@ -490,8 +507,8 @@ func (w *trial) fork(d draw) {
 		return
 	}
 	w.lives++
-	l := &life{w: w, store: w.newStore()}
-	f, err := s.Fork(l.store, id, session.Options{Rand: w.at("ids")})
+	l := &life{w: w, store: w.newStore(), ledger: old.ledger.after()}
+	f, err := s.Fork(w.asStore(l.store), id, session.Options{Rand: w.at("ids")})
 	if err != nil {
 		w.failf("fork at %s: %v", id, err)
 		return
@@ -520,6 +537,7 @@ func (w *trial) closeLife() bool {
 		}
 	}
 	w.watch.over()
+	w.noted()
 	w.books.closed(w.life, err == nil)
 	if _, err := w.h.Prompt(context.Background(), "too late"); err == nil {
 		w.failf("a closed harness takes a prompt")
@@ -550,6 +568,8 @@ func (w *trial) end() {
 		}
 	}
 	w.settled()
+	w.store.mayStay = false // all was said and written by now
+	w.noted()
 	if !w.failed() {
 		w.books.balanced(w.life)
 		w.reopen()

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 )
@@ -59,6 +60,13 @@ func (s *Sessions) Remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ids, id)
+}
+
+// WantsTools reports whether a service refuses a request because its history
+// has tool calls or results and it declares no tools.
+func WantsTools(err *StatusError) bool {
+	return err.Status == http.StatusBadRequest &&
+		(strings.Contains(err.Message, "toolConfig field must be defined") || strings.Contains(err.Message, "blocks must define tools"))
 }
 
 // ExceedsStrictLimits reports whether an error's message says that Claude does

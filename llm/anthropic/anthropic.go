@@ -138,6 +138,8 @@ type exchange struct {
 
 	loose      bool     // send preferred strict tools without
 	strictSent bool     // the last body had a preferred strict tool
+	toolless   bool     // the last body declared no tools
+	standIns   bool     // declare those that the history calls
 	toolNames  []string // as declared, to map names back
 	thinking   thinking
 	thread     thread
@@ -195,8 +197,9 @@ func (x *exchange) authorize(base string) (err error) {
 	return err
 }
 
-// Rejected implements wire.Exchange: whether a server knows threads and what its
-// limits on strict tools are is found out by asking.
+// Rejected implements wire.Exchange: whether a server knows threads, what its
+// limits on strict tools are and whether it takes calls in the history of a request
+// without tools is found out by asking.
 func (x *exchange) Rejected(err *wire.StatusError) bool {
 	if x.threadRejected(err) {
 		return true
@@ -204,6 +207,10 @@ func (x *exchange) Rejected(err *wire.StatusError) bool {
 	if err.Status == http.StatusUnauthorized && x.workload != (identity{}) && !x.renewed {
 		x.renewed = true
 		x.api.federation.forget(x.workload, x.key)
+		return true
+	}
+	if x.toolless && !x.standIns && wire.WantsTools(err) {
+		x.standIns = true
 		return true
 	}
 	if !x.strictSent || x.loose || !exceedsStrictLimits(err) {

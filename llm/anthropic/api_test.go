@@ -256,6 +256,66 @@ func TestStrictFallbackIsRemembered(t *testing.T) {
 	}
 }
 
+// A service that refuses calls in the history of a request without tools gets
+// stand-ins for them, once.
+func TestStandIns(t *testing.T) {
+	call := func(id, name string) *llm.ToolCall {
+		return &llm.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(`{}`)}
+	}
+	history := []llm.Message{
+		llm.UserText("go", 1),
+		&llm.Assistant{API: anthropic.ID, Provider: "other", Model: "m", StopReason: llm.StopToolUse, Timestamp: 2,
+			Content: []llm.Block{call("a", "look up"), call("b", "read"), call("c", "Read")}},
+		llm.UserText("and now?", 3),
+	}
+	var bodies []string
+	refuse := func(body string) bool { return jsonwire.Get([]byte(body), "tools") == nil }
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(b)); refuse(string(b)) {
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Requests which include `tool_use` or `tool_result` blocks must define tools.\"}}")
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, deltas(1))
+	}))
+	defer server.Close()
+	m := *testModel
+	m.BaseURL, m.Compat = server.URL, jsontext.Value(`{"claudeCodeToolNames":true}`)
+	api, memo := anthropic.New(anthropic.Config{}), &llm.Memo{}
+	ask := func(choice string) *llm.Assistant {
+		bodies = nil
+		req := &llm.Request{Messages: history, Options: llm.Options{APIKey: "k", Client: server.Client(), Memo: memo, ToolChoice: choice}}
+		return result(t, api, &m, req)
+	}
+	for _, c := range []struct{ choice, want string }{{"", `{"type":"none"}`}, {"", `{"type":"none"}`}, {"auto", `{"type":"auto"}`}} {
+		got := ask(c.choice)
+		if got.StopReason != llm.StopStop || len(bodies) != 2 {
+			t.Fatalf("%s after %d requests", got.ErrorMessage, len(bodies))
+		}
+		var names []string
+		var r jsonwire.Reader
+		r.Reset(jsonwire.Get([]byte(bodies[1]), "tools"))
+		for r.Array(); r.More(); {
+			tool := r.Raw()
+			name, _ := jsonwire.StringValue(jsonwire.Get(tool, "name"))
+			names = append(names, name+" "+string(jsonwire.Get(tool, "input_schema")))
+		}
+		const empty = ` {"type":"object","properties":{},"required":[]}`
+		if fmt.Sprint(names) != fmt.Sprint([]string{"look_up" + empty, "Read" + empty}) || string(jsonwire.Get([]byte(bodies[1]), "tool_choice")) != c.want {
+			t.Errorf("%v\n%s", names, bodies[1])
+		}
+		if a, b := jsonwire.Get([]byte(bodies[0]), "messages"), jsonwire.Get([]byte(bodies[1]), "messages"); string(a) != string(b) {
+			t.Errorf("the history changes:\n%s\n%s", a, b)
+		}
+	}
+	refuse = func(string) bool { return true }
+	if got := ask(""); got.StopReason != llm.StopError || len(bodies) != 2 || !strings.Contains(got.ErrorMessage, "must define tools") {
+		t.Errorf("refused again: %s, %d requests", got.ErrorMessage, len(bodies))
+	}
+}
+
 func TestThreads(t *testing.T) {
 	model := *testModel
 	model.Compat = jsontext.Value(`{"supportsMessageThreads":true}`)

@@ -95,6 +95,14 @@ func (x *exchange) body() (body []byte, betas []string, err error) {
 		t.Head.rare = &rare{head: top}
 	}
 	top := t.Head.rare.head
+	if x.toolless = top.tools == nil; x.toolless && x.standIns {
+		// The head that is kept stays as it is: other requests ask without.
+		legal := func(name string) string { return transcript.WordID(c.toolName(name), nil) }
+		with := &transcript.Transcript[encoded]{System: t.System, Tools: transcript.StandIns(t.Items, legal)}
+		if top, err = x.encodeHead(with, marker, false); err != nil {
+			return nil, nil, err
+		}
+	}
 	x.strictSent, x.toolNames = top.strictSent, top.names
 	if changes && c.ClaudeCodeToolNames {
 		x.toolNames = nil
@@ -241,6 +249,9 @@ func (x *exchange) toolChoice(b []byte) []byte {
 		choice = x.own.ToolChoice
 	} else if tc := x.req.ToolChoice; tc != "" {
 		choice = jsonwire.AppendString(nil, tc)
+	}
+	if choice == nil && x.toolless && x.standIns {
+		choice = jsontext.Value(`"none"`)
 	}
 	if choice == nil {
 		return b

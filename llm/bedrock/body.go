@@ -103,8 +103,17 @@ func (x *exchange) body() ([]byte, error) {
 		b = jsonwire.AppendFloat(b, *o.Temperature)
 	}
 	b = append(b, '}')
+	choice, none := x.toolChoice()
+	if x.toolless = top.tools == nil || none; x.toolless && x.standIns {
+		// The head that is kept stays as it is: other requests ask without.
+		var err error
+		if top, err = x.encodeHead(&transcript.Transcript[encoded]{Tools: transcript.StandIns(t.Items, legalName)}); err != nil {
+			return nil, err
+		}
+		choice, none = "", false
+	}
 	x.strictSent = false
-	if choice, none := x.toolChoice(); top.tools != nil && !none {
+	if top.tools != nil && !none {
 		x.strictSent = top.strictSent
 		b = append(b, `,"toolConfig":{"tools":`...)
 		b = append(b, top.tools...)

@@ -3,6 +3,9 @@ package bedrock
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -148,6 +151,59 @@ func TestFields(t *testing.T) {
 				t.Errorf("\n got %s\nwant %s", got, want)
 			}
 		})
+	}
+}
+
+// A service that refuses calls in the history of a request without tools gets
+// stand-ins for them, once.
+func TestStandIns(t *testing.T) {
+	call := func(id, name string) *llm.ToolCall {
+		return &llm.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(`{}`)}
+	}
+	history := []llm.Message{llm.UserText("go", 1), answerOf(testModel, call("a", "look up"), call("b", "read"), call("c", "read")), llm.UserText("and now?", 4)}
+	const refusal = `{"message":"The toolConfig field must be defined when using toolUse and toolResult content blocks."}`
+	const declared = `"toolConfig":{"tools":[{"toolSpec":{"name":"look_up","inputSchema":{"json":{"type":"object","properties":{}}}}},` +
+		`{"toolSpec":{"name":"read","inputSchema":{"json":{"type":"object","properties":{}}}}}]}`
+	var bodies []string
+	refuse := func(body string) bool { return !strings.Contains(body, `"toolConfig"`) }
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		if bodies = append(bodies, string(b)); refuse(string(b)) {
+			w.Header().Set("X-Amzn-Errortype", "ValidationException")
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, refusal)
+			return
+		}
+		w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
+		w.Write(join(start, ended, meta))
+	}))
+	defer server.Close()
+	m := *testModel
+	m.BaseURL = server.URL
+	api, memo := quick(), &llm.Memo{}
+	ask := func(o *Options, messages ...llm.Message) *llm.Assistant {
+		bodies = nil
+		req := &llm.Request{Messages: messages, Options: llm.Options{APIKey: "k", Client: server.Client(), Memo: memo}}
+		if o != nil {
+			return api.StreamWith(t.Context(), &m, req, *o).Result()
+		}
+		return result(t, api, &m, req)
+	}
+	for range 2 { // what is kept of the history does not have the stand-ins
+		if got := ask(nil, history...); got.StopReason != llm.StopStop || len(bodies) != 2 || strings.Contains(bodies[0], "toolConfig") || !strings.Contains(bodies[1], declared) {
+			t.Errorf("%s\n%q", got.ErrorMessage, bodies)
+		}
+	}
+	tools := llm.Fold("", []llm.Tool{{Name: "other", Description: "d", Parameters: jsontext.Value(`{"type":"object"}`)}}, history)
+	if got := ask(nil, tools...); got.StopReason != llm.StopStop || len(bodies) != 1 || strings.Contains(bodies[0], "look_up\",\"inputSchema") {
+		t.Errorf("with tools: %s\n%q", got.ErrorMessage, bodies)
+	}
+	if got := ask(&Options{ToolChoice: jsontext.Value(`"none"`)}, tools...); got.StopReason != llm.StopStop || len(bodies) != 2 || !strings.Contains(bodies[1], declared) {
+		t.Errorf("tools that may not be called: %s\n%q", got.ErrorMessage, bodies)
+	}
+	refuse = func(string) bool { return true }
+	if got := ask(nil, history...); got.StopReason != llm.StopError || len(bodies) != 2 || !strings.Contains(got.ErrorMessage, "toolConfig field must be defined") {
+		t.Errorf("refused again: %s, %d requests", got.ErrorMessage, len(bodies))
 	}
 }
 

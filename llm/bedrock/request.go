@@ -34,6 +34,8 @@ type exchange struct {
 	signed     bool   // with credentials, not with a bearer token
 	loose      bool   // send preferred strict tools without
 	strictSent bool   // the last body had a preferred strict tool
+	toolless   bool   // the last body declared no tools
+	standIns   bool   // declare those that the history calls
 	skewed     bool   // the clock was corrected for this request
 	renewed    bool   // credentials that had expired were looked up anew
 
@@ -164,8 +166,8 @@ func escapeID(id string) string {
 }
 
 // Rejected implements wire.Exchange: what the service's clock says, that
-// credentials have expired, and what its limits on strict tools are is found
-// out by asking.
+// credentials have expired, what its limits on strict tools are and whether it
+// takes calls in the history of a request without tools is found out by asking.
 func (x *exchange) Rejected(err *wire.StatusError) bool {
 	code, message := errorCode(err), errorMessage(err.Body)
 	switch {
@@ -173,6 +175,9 @@ func (x *exchange) Rejected(err *wire.StatusError) bool {
 		x.loose = true
 		x.api.loose.Add(x.opts.SessionID)
 		x.diagnose("bedrock_strict_tools_fallback", err, []byte(`{"reason":"strict_tool_limits_exceeded"}`))
+		return true
+	case x.toolless && !x.standIns && wire.WantsTools(err):
+		x.standIns = true
 		return true
 	case x.signed && !x.skewed && x.correctClock(err, code, message):
 		x.skewed = true

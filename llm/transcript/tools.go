@@ -1,6 +1,8 @@
 package transcript
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -26,6 +28,27 @@ func CurrentTools(messages []llm.Message) []llm.Tool {
 	for _, m := range messages {
 		if s, ok := m.(*llm.System); ok {
 			tools = llm.PatchTools(tools, s)
+		}
+	}
+	return tools
+}
+
+// StandIns declare the tools that the calls of a built transcript name, with
+// parameters that say nothing, for services that refuse a history with calls in a
+// request that declares no tools. legal makes a name that may be declared.
+func StandIns[T any](items []Item[T], legal func(name string) string) []llm.Tool {
+	var tools []llm.Tool
+	seen := map[string]bool{}
+	for i := range items {
+		m, ok := items[i].Message.(*llm.Assistant)
+		if !ok {
+			continue
+		}
+		for _, c := range m.ToolCalls() {
+			if name := legal(c.Name); !seen[name] {
+				seen[name] = true
+				tools = append(tools, llm.Tool{Name: name, Parameters: jsontext.Value(`{"type":"object","properties":{}}`)})
+			}
 		}
 	}
 	return tools

@@ -39,10 +39,10 @@ func gone(t *testing.T, path string) {
 // close, taken up with its torn end, and taken away.
 func TestJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	s := open(t, path)
-	if err := s.AppendJournal([]byte("too early\n"), false); kindOf(err) != session.Closed {
+	if err := jsonl.NewStore(path, jsonl.Options{}).AppendJournal([]byte("too early\n"), false); kindOf(err) != session.Closed {
 		t.Errorf("a note before there is a session: %v", err)
 	}
+	s := open(t, path)
 	say(t, s, "hello")
 	before := read1(t, path)
 	if got := journalOf(t, s); got != "" {
