@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 )
@@ -44,7 +45,7 @@ func splitRef(source string) (address, ref string) {
 
 // refForm is what a ref may look like: nothing that git takes for an option or
 // for a rule of how refs are stored.
-var refForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`)
+var refForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`) })
 
 func parseGit(source string, protocols []string) (repository, error) {
 	source = strings.TrimSpace(source)
@@ -53,7 +54,7 @@ func parseGit(source string, protocols []string) (repository, error) {
 	}
 	r := repository{protocols: protocols}
 	r.address, r.ref = splitRef(source)
-	if r.ref != "" && (!refForm.MatchString(r.ref) || strings.Contains(r.ref, "..") || strings.Contains(r.ref, "@{")) {
+	if r.ref != "" && (!refForm().MatchString(r.ref) || strings.Contains(r.ref, "..") || strings.Contains(r.ref, "@{")) {
 		return r, faultf(Invalid, "%q is no branch, tag or commit", clip(r.ref))
 	}
 	if strings.ContainsFunc(r.address, func(c rune) bool { return unicode.IsControl(c) || unicode.IsSpace(c) }) || strings.HasPrefix(r.address, "-") {
@@ -128,7 +129,7 @@ func (in *Installer) fetchGit(ctx context.Context, r repository, s *staging, kno
 	return &Record{Commit: commit, Archive: r.address, Files: files}, nil
 }
 
-var commitForm = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
+var commitForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{4,64}$`) })
 
 // fetch fetches a ref, as little as the server allows, and returns its commit.
 func (g *git) fetch(ctx context.Context, r repository) (string, error) {
@@ -143,7 +144,7 @@ func (g *git) fetch(ctx context.Context, r repository) (string, error) {
 	}
 	wanted := here
 	err := get([]string{"--depth=1"}, "+"+ref+":"+here)
-	if err != nil && ctx.Err() == nil && commitForm.MatchString(ref) {
+	if err != nil && ctx.Err() == nil && commitForm().MatchString(ref) {
 		// A commit that the server does not give by itself, or a short one.
 		if err = get(nil, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err == nil {
 			wanted = ref

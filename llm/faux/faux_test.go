@@ -97,7 +97,7 @@ func TestAbort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{TokensPerSecond: 10})
 		a.Script(Say(strings.Repeat("abcd", 100)), Hang(Text("wait")))
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		m := stream(t, ctx, a, &llm.Request{}).Result()
 		if m.StopReason != llm.StopAborted || m.ErrorMessage != "Request was aborted" {
