@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:      filepath.Join("testdata", "script"),
-		Deadline: time.Now().Add(2 * time.Minute),
+		Deadline: time.Now().Add(8 * time.Minute),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("USERPROFILE", filepath.Join(e.WorkDir, "home"))
