@@ -64,14 +64,14 @@ func (d *driven) read(t *testing.T, text string) map[string]any {
 // ended waits for the end.
 func (d *driven) ended(t *testing.T) int {
 	t.Helper()
-	done := make(chan *os.ProcessState, 1)
+	done := make(chan struct{})
 	go func() {
-		st, _ := d.Process.Wait() // Wait of the command would close the pipes
-		done <- st
+		d.Wait() // which waits for all that stands on stderr too
+		close(done)
 	}()
 	select {
-	case st := <-done:
-		return st.ExitCode()
+	case <-done:
+		return d.ProcessState.ExitCode()
 	case <-time.After(60 * time.Second):
 		t.Fatal("pinch does not end")
 		return 0
