@@ -16,6 +16,7 @@ import (
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/regular"
+	"github.com/pinch-agent/pinch/internal/sharedfile"
 )
 
 // NeedsTrust reports whether the project has resources that are used only when
@@ -121,11 +122,12 @@ func SaveTrust(ctx context.Context, agentFolder string, decisions map[string]*bo
 	if err := os.MkdirAll(agentFolder, 0o700); err != nil {
 		return fail(err)
 	}
-	unlock, err := lockTrust(ctx, path+".lock")
+	target := sharedfile.Resolve(path)
+	lock, err := sharedfile.TakeLock(ctx, target+".lock", lockStale)
 	if err != nil {
 		return fail(err)
 	}
-	defer unlock()
+	defer lock.Release()
 	s, err := ReadTrust(agentFolder)
 	if err != nil {
 		return err
@@ -137,16 +139,10 @@ func SaveTrust(ctx context.Context, agentFolder string, decisions map[string]*bo
 			s.decisions[dir] = *decision
 		}
 	}
-	f, err := os.CreateTemp(agentFolder, trustFile+".*")
-	if err != nil {
-		return fail(err)
+	if !lock.Held() {
+		return fail(sharedfile.ErrLockLost)
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(s.encode())
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := sharedfile.Replace(target, s.encode(), 0o600); err != nil {
 		return fail(err)
 	}
 	return nil
@@ -170,34 +166,9 @@ func (s *TrustStore) encode() []byte {
 	return append(b, "}\n"...)
 }
 
-// A lock is tried for so often, and is left over from a program that ended when
-// it is so old.
-const (
-	lockTries = 10
-	lockPause = 20 * time.Millisecond
-	lockStale = 10 * time.Second
-)
-
-func lockTrust(ctx context.Context, lock string) (unlock func(), err error) {
-	for range lockTries {
-		if err = os.Mkdir(lock, 0o700); err == nil {
-			return func() { os.Remove(lock) }, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		if info, err := os.Stat(lock); err == nil && time.Since(info.ModTime()) > lockStale {
-			os.Remove(lock)
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(lockPause):
-		}
-	}
-	return nil, fmt.Errorf("another program holds %s", filepath.Base(lock))
-}
+// lockStale is how old the lock of the file is that was left behind: so other
+// programs that share the file have it.
+const lockStale = 10 * time.Second
 
 // TrustQuery is what decides whether a project is trusted.
 type TrustQuery struct {

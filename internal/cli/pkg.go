@@ -121,26 +121,43 @@ func (c *command) oneSource(p *program, g *given) (string, error) {
 	return g.words[0], nil
 }
 
-func runInstall(ctx context.Context, p *program, c *command, words []string) error {
+// namedPackage is the package that a command is about.
+type namedPackage struct {
+	shelf  *packageShelf
+	scope  settings.Scope
+	source string
+	place  resource.PackagePlace
+}
+
+// onePackage finds the package that a command is about, and says that work on it
+// begins. Without one everything has been said, see parse.
+func (c *command) onePackage(p *program, words []string, doing string) (*namedPackage, error) {
 	g, ok, err := c.parse(p, words)
 	if !ok {
+		return nil, err
+	}
+	n := &namedPackage{}
+	if n.source, err = c.oneSource(p, g); err != nil {
+		return nil, err
+	}
+	if n.shelf, n.scope, err = p.openPackages(g); err != nil {
+		return nil, err
+	}
+	if err := p.printLine(doing+" %s...", n.source); err != nil {
+		return nil, err
+	}
+	if n.place, err = n.shelf.asked(n.source, n.scope); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func runInstall(ctx context.Context, p *program, c *command, words []string) error {
+	n, err := c.onePackage(p, words, "Installing")
+	if n == nil {
 		return err
 	}
-	source, err := c.oneSource(p, g)
-	if err != nil {
-		return err
-	}
-	shelf, scope, err := p.openPackages(g)
-	if err != nil {
-		return err
-	}
-	if err := p.printLine("Installing %s...", source); err != nil {
-		return err
-	}
-	place, err := shelf.asked(source, scope)
-	if err != nil {
-		return err
-	}
+	shelf, scope, source, place := n.shelf, n.scope, n.source, n.place
 	if place.Kind == resource.LocalPackage {
 		switch info, err := os.Stat(place.Dir); {
 		case err != nil:
@@ -259,25 +276,11 @@ func (s *packageShelf) remark(place resource.PackagePlace) {
 }
 
 func runRemove(ctx context.Context, p *program, c *command, words []string) error {
-	g, ok, err := c.parse(p, words)
-	if !ok {
+	n, err := c.onePackage(p, words, "Removing")
+	if n == nil {
 		return err
 	}
-	source, err := c.oneSource(p, g)
-	if err != nil {
-		return err
-	}
-	shelf, scope, err := p.openPackages(g)
-	if err != nil {
-		return err
-	}
-	if err := p.printLine("Removing %s...", source); err != nil {
-		return err
-	}
-	place, err := shelf.asked(source, scope)
-	if err != nil {
-		return err
-	}
+	shelf, scope, source, place := n.shelf, n.scope, n.source, n.place
 	err = shelf.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
 		var changes []settings.Change
 		for i, entry := range slices.Backward(list) { // so that those before keep their numbers
