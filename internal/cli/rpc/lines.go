@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"runtime"
 	"sync"
 )
 
@@ -89,6 +90,9 @@ func (l *lines) put(ctx context.Context, one line) bool {
 	l.bytes += len(one.text)
 	l.mu.Unlock()
 	signal(l.come)
+	// Who waits for the line goes first, on this thread: behind the next read, which
+	// blocks it, the line would have to wait until another thread is awake.
+	runtime.Gosched()
 	for {
 		l.mu.Lock()
 		full := l.bytes > maxWaiting

@@ -128,3 +128,17 @@ func appendList[T any](dst []byte, list []T, one func([]byte, T) []byte) []byte 
 	}
 	return append(dst, ']')
 }
+
+// shownModel is what appendModel appends for the model that was shown last:
+// clients ask for the state all the time.
+type shownModel struct {
+	of   *llm.Model
+	json []byte
+}
+
+func (s *server) model(m *llm.Model) []byte {
+	if s.shown.of != m {
+		s.shown = shownModel{m, appendModel(nil, m)}
+	}
+	return s.shown.json
+}

@@ -23,6 +23,7 @@ type server struct {
 	handled  atomic.Int64  // commands
 	turns    chan struct{} // of shells
 	c        *active
+	shown    shownModel // of the goroutine that handles commands
 }
 
 // commands are the commands by their type.

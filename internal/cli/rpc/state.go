@@ -21,7 +21,7 @@ func (s *server) state(c *command) {
 	queued := h.Queued()
 	s.done(c, object(func(o *jsonwire.Object) {
 		o.Key("model")
-		o.B = appendModel(o.B, h.Model())
+		o.B = append(o.B, s.model(h.Model())...)
 		o.Text("thinkingLevel", string(h.ThinkingLevel()))
 		o.Bool("isStreaming", phase == harness.PhaseTurn || phase == harness.PhaseRetry)
 		o.Bool("isCompacting", phase == harness.PhaseCompaction)
