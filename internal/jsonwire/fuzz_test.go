@@ -85,6 +85,11 @@ func FuzzReader(f *testing.F) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q reads as %#v, want %#v", text, got, want)
 		}
+		if s, ok := want.(string); ok {
+			if read, _ := StringValue(text); !bytes.Equal(compact, AppendString(nil, read)) {
+				t.Fatalf("%q, which reads as %q, is written as %q", text, s, compact)
+			}
+		}
 		var fromCompact any
 		if err := json.Unmarshal(compact, &fromCompact); err != nil || !reflect.DeepEqual(fromCompact, want) {
 			t.Fatalf("%q compact is %q: %v", text, compact, err)

@@ -33,6 +33,9 @@ func TestStrings(t *testing.T) {
 		if out := string(AppendString(nil, got)); out != c.out {
 			t.Errorf("AppendString(%q) = %s, want %s", got, out, c.out)
 		}
+		if out, err := AppendCompact(nil, []byte(c.in)); err != nil || string(out) != c.out {
+			t.Errorf("AppendCompact(%s) = %s, %v, want %s", c.in, out, err, c.out)
+		}
 	}
 }
 

@@ -399,11 +399,34 @@ func (r *Reader) compact(dst []byte, indent string, level int) []byte {
 		}
 		return append(dst, ']')
 	case '"':
+		if s := r.shortest(); s != nil {
+			return append(dst, s...)
+		}
 		return AppendString(dst, r.String())
 	case '0':
 		return appendNumber(dst, r.Raw())
 	default:
 		return append(dst, r.Raw()...)
+	}
+}
+
+// shortest reads a string that stands as AppendString would write it, with its
+// quotes. It reads nothing of another one, and is nil.
+func (r *Reader) shortest() []byte {
+	b := r.b
+	for i := r.i + 1; ; i += 2 {
+		n, ascii := Plain(b[i:])
+		if !ascii && !utf8.Valid(b[i:i+n]) {
+			return nil
+		}
+		switch i += n; {
+		case i < len(b) && b[i] == '"':
+			s := b[r.i : i+1]
+			r.i = i + 1
+			return s
+		case i+1 >= len(b) || b[i] != '\\' || strings.IndexByte(`"\nrtbf`, b[i+1]) < 0:
+			return nil
+		}
 	}
 }
 
