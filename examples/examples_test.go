@@ -66,6 +66,19 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// Who reads the first ones reads them whole.
+func TestFirstExamplesAreShort(t *testing.T) {
+	for _, name := range []string{"ask/main.go", "owntool/main.go", "resume/main.go", "scripted/scripted_test.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "\n"); n >= 60 {
+			t.Errorf("%s has %d lines", name, n)
+		}
+	}
+}
+
 func TestAsk(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"time"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/harness"
@@ -22,26 +21,14 @@ type place struct {
 	Days int    `json:"days,omitempty" jsonschema:"how many days ahead; 0 for now"`
 }
 
-func weather(ctx context.Context, in place, call agent.Call) (agent.Result, error) {
+func weather(_ context.Context, in place, _ agent.Call) (agent.Result, error) {
 	if in.City == "Atlantis" {
 		return agent.Result{}, fmt.Errorf("there is no station in %s", in.City) // the model reads this
-	}
-	call.Update(agent.TextResult("asking the station in " + in.City + " …")) // only a UI sees this
-	select {
-	case <-ctx.Done(): // somebody aborted the run
-		return agent.Result{}, ctx.Err()
-	case <-time.After(time.Millisecond): // the slow station
 	}
 	return agent.TextResult(fmt.Sprintf("18 °C and rain in %s in %d days", in.City, in.Days)), nil
 }
 
 func main() {
-	if err := run(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-}
-
-func run(ctx context.Context) error {
 	model := faux.New(faux.Options{})
 	model.Script(
 		faux.Reply(faux.ToolCall("weather", `{"city":"Atlantis"}`)),
@@ -54,30 +41,17 @@ func run(ctx context.Context) error {
 		Tools:        []*agent.Tool{agent.NewTool("weather", "The weather in a city.", weather)},
 	})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	defer h.Close()
-	h.Subscribe(show)
-	answer, err := h.Prompt(ctx, "What do I wear in Lisbon the day after tomorrow?")
-	if err == nil {
-		err = answer.Err()
-	}
+	h.Subscribe(func(_ context.Context, ev harness.Event) error {
+		if ev.Type == agent.ToolExecutionEnd {
+			fmt.Printf("%s = %s (failed: %t)\n", ev.ToolName, ev.Result.Text(), ev.IsError)
+		}
+		return nil
+	})
+	answer, err := h.Prompt(context.Background(), "What do I wear in Lisbon the day after tomorrow?")
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
 	fmt.Println(answer.Text())
-	return nil
-}
-
-// show prints what a user interface would draw about tools.
-func show(_ context.Context, ev harness.Event) error {
-	switch ev.Type {
-	case agent.ToolExecutionStart:
-		fmt.Printf("%s %s\n", ev.ToolName, ev.Args)
-	case agent.ToolExecutionUpdate:
-		fmt.Println("  …", ev.Result.Text())
-	case agent.ToolExecutionEnd:
-		fmt.Printf("  = %s (failed: %t)\n", ev.Result.Text(), ev.IsError)
-	}
-	return nil
 }
