@@ -339,8 +339,10 @@ func (r *running) credentials(ctx context.Context, m *llm.Model) (harness.Creden
 // localEnv is this machine as the tools see it. Commands learn that an agent
 // runs them, and not the keys of its models.
 func (p *program) localEnv(c *catalog.Catalog, w *workspace) *env.Local {
+	secrets := c.SecretNames()
+	forget(secrets)
 	return &env.Local{
-		Hide:    c.SecretNames(),
+		Hide:    secrets,
 		Dir:     w.folders.Cwd,
 		Home:    p.home,
 		Shell:   w.settings.ShellPath(),
