@@ -32,6 +32,8 @@ type Args struct {
 	SessionDir string
 	NoSession  bool
 	Name       string // trimmed
+	Branch     string // the entry to go back to, or the beginning of its id
+	Summarize  bool   // what Branch leaves
 
 	Provider string
 	Model    string

@@ -28,6 +28,12 @@ var options = [...]option{
 	{long: "--fork", group: forSessions, arg: "PATH|ID", about: "copy a session and go on with the copy", files: true, takes: value, set: func(a *Args, v *string) { a.Fork = v }},
 	{long: "--session-dir", group: forSessions, arg: "DIR", about: "where sessions are kept", files: true, takes: value, set: func(a *Args, v *string) { a.SessionDir = *v }},
 	{long: "--no-session", group: forSessions, about: "keep nothing", set: func(a *Args, _ *string) { a.NoSession = true }},
+	{long: "--branch", group: forSessions, arg: "ENTRY", about: "go on from an earlier entry, which pinch sessions tree shows", takes: value, set: func(a *Args, v *string) {
+		if a.Branch = *v; a.Branch == "" {
+			a.errorf("--branch requires the id of an entry")
+		}
+	}},
+	{long: "--summarize", group: forSessions, about: "with --branch: sum up for the model what is left behind", set: func(a *Args, _ *string) { a.Summarize = true }},
 	{long: "--name", group: forSessions, arg: "TEXT", about: "name the session", short: "-n", takes: value, set: setName},
 
 	{long: "--provider", group: forModel, arg: "NAME", about: "the provider that --model belongs to", takes: value, set: func(a *Args, v *string) { a.Provider = *v }},

@@ -18,6 +18,9 @@ func (p *program) serve(ctx context.Context, a *Args) error {
 	if len(a.Files) > 0 {
 		return errors.New("@file arguments are not supported in RPC mode")
 	}
+	if err := checkBranch(a, true); err != nil {
+		return err
+	}
 	b, err := p.prepare(a)
 	if err != nil {
 		return err
@@ -25,6 +28,10 @@ func (p *program) serve(ctx context.Context, a *Args) error {
 	defer b.close()
 	r, err := b.start(ctx)
 	if err != nil {
+		return err
+	}
+	if _, err := r.goBack(ctx, a); err != nil {
+		r.close()
 		return err
 	}
 	return rpc.Run(ctx, r.conversation(), rpc.Options{

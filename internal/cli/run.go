@@ -60,6 +60,9 @@ func (p *program) run(ctx context.Context, a *Args) error {
 	if err != nil {
 		return err
 	}
+	if err := checkBranch(a, stdin != "" || len(a.Files)+len(a.Messages) > 0); err != nil {
+		return err
+	}
 	b, err := p.prepare(a)
 	if err != nil {
 		return err
@@ -86,6 +89,14 @@ func (p *program) run(ctx context.Context, a *Args) error {
 		if err := r.checkKey(); err != nil {
 			return err
 		}
+	}
+	summary, err := r.goBack(ctx, a)
+	if err != nil {
+		return err
+	}
+	if len(prompts) == 0 && summary != "" && mode != ModeJSON {
+		_, err := fmt.Fprintln(p.out, summary)
+		return err
 	}
 	if mode == ModeJSON {
 		return plain(jsonmode.Run(ctx, r.harness, prompts, a.Wire, p.out))

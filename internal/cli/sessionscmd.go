@@ -20,6 +20,7 @@ import (
 )
 
 const sessionsUsage = `Usage: pinch sessions [list] [WORD...] [--all] [--limit N] [--json]
+       pinch sessions tree SESSION
        pinch sessions rename SESSION NAME
        pinch sessions move SESSION [DIR]
        pinch sessions delete SESSION... [--yes]
@@ -28,7 +29,8 @@ const sessionsUsage = `Usage: pinch sessions [list] [WORD...] [--all] [--limit N
 Lists the sessions of this folder, or of --all folders, newest first. Words are
 looked for in names, ids, texts and folders, what matches best first: "a phrase"
 stays together, re:EXPRESSION is a regular expression. SESSION is an id, the
-beginning of one, or a file. rename with an empty NAME takes the name away; move
+beginning of one, or a file. tree shows all branches of one, with the ids that
+pinch --session SESSION --branch ENTRY goes back to. rename with an empty NAME takes the name away; move
 makes a session one of DIR, this folder by default, when its own was moved. export
 writes the branch that goes on, or the whole --tree. Each takes --session-dir DIR.
 `
@@ -49,7 +51,7 @@ func runSessions(ctx context.Context, p *program, words []string) error {
 		return err
 	}
 	name := "list"
-	if len(words) > 0 && slices.Contains([]string{"list", "rename", "move", "delete", "export"}, words[0]) {
+	if len(words) > 0 && slices.Contains([]string{"list", "tree", "rename", "move", "delete", "export"}, words[0]) {
 		name, words = words[0], words[1:]
 	}
 	a, err := parseSessions(name, words)
@@ -73,6 +75,8 @@ func runSessions(ctx context.Context, p *program, words []string) error {
 		found = append(found, m)
 	}
 	switch name {
+	case "tree":
+		err = p.showTree(found[0])
 	case "rename":
 		err = r.SetName(found[0].Path, a.words[1])
 	case "move":
@@ -131,6 +135,8 @@ func parseSessions(name string, words []string) (*sessionsArgs, error) {
 		}
 	}
 	switch n := len(a.words); {
+	case name == "tree" && n != 1:
+		return nil, errors.New("tree takes a session")
 	case name == "rename" && n != 2:
 		return nil, errors.New("rename takes a session and a name")
 	case name == "move" && n != 1 && n != 2:
@@ -154,6 +160,26 @@ func (p *program) theSession(ctx context.Context, r *jsonl.Repository, arg strin
 		return m, fmt.Errorf("Several sessions begin with '%s': write more of the id", arg)
 	}
 	return m, err
+}
+
+// showTree prints the branches of a session, also of one that is in use.
+func (p *program) showTree(m jsonl.Match) error {
+	s, err := openToRead(m)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return writeTree(p.out, s)
+}
+
+// openToRead opens a session that may be in use; there has to be one.
+func openToRead(m jsonl.Match) (*session.Session, error) {
+	if _, err := os.Stat(m.Path); err != nil {
+		return nil, &session.Error{Kind: session.NotFound, Op: "open", Path: m.Path, Err: err}
+	}
+	o := jsonl.Options{}
+	o.ReadOnly = true
+	return jsonl.Open(m.Path, o)
 }
 
 // sharesBeginning reports whether arg, the beginning of the id of m, is that of
@@ -294,12 +320,7 @@ func (p *program) exportSession(m jsonl.Match, a *sessionsArgs) error {
 	if filepath.Ext(to) != ".jsonl" {
 		return fmt.Errorf("%s: the name of the file has to end in .jsonl; pinch --export writes a page to look at", to)
 	}
-	if _, err := os.Stat(m.Path); err != nil {
-		return &session.Error{Kind: session.NotFound, Op: "export", Path: m.Path, Err: err}
-	}
-	o := jsonl.Options{}
-	o.ReadOnly = true
-	s, err := jsonl.Open(m.Path, o)
+	s, err := openToRead(m)
 	if err != nil {
 		return err
 	}
