@@ -79,7 +79,7 @@ func (p *program) run(ctx context.Context, a *Args) error {
 	}
 	prompts := opening.Prompts(stdin, files, a.Messages)
 	cutOff := r.harness.Recovered()
-	if len(prompts) == 0 && cutOff.CutOff {
+	if len(prompts) == 0 && cutOff.CutOff && a.Branch == "" {
 		prompts = []opening.Prompt{{Continue: true}}
 	}
 	if line := recovered(cutOff, len(prompts) > 0 && prompts[0].Continue); line != "" {
