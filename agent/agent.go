@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pinch-agent/pinch/internal/panics"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -419,8 +420,7 @@ func (r *reporter) tell(ctx context.Context, ev Event) error {
 func tellAll(ctx context.Context, listeners []*subscription, ev Event) error {
 	var errs []error
 	for _, s := range listeners {
-		_, err := guard("listener", func() (struct{}, error) { return struct{}{}, s.listener(ctx, ev) })
-		errs = append(errs, err)
+		errs = append(errs, panics.Do("listener", func() error { return s.listener(ctx, ev) }))
 	}
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pinch-agent/pinch/internal/panics"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -32,6 +33,7 @@ type pending struct {
 
 	over       bool
 	result     Result
+	err        error  // why there is none of the tool's own
 	durationMs *int64 // nil when the body did not run
 }
 
@@ -138,6 +140,12 @@ func isNil(b llm.Block) bool {
 
 func (c *pending) refuse(text string) { c.settle(errorResult(text)) }
 
+// fail gives the model the text of an error, and who listens the error.
+func (c *pending) fail(err error) {
+	c.err = err
+	c.refuse(err.Error())
+}
+
 // prepare takes a call through everything that can keep it from running.
 func (r *run) prepare(msg *llm.Assistant, c *pending) {
 	if r.ctx.Err() != nil {
@@ -150,11 +158,11 @@ func (r *run) prepare(msg *llm.Assistant, c *pending) {
 	}
 	call := c.ToolCall
 	if c.tool.Prepare != nil {
-		args, err := guard("argument preparation of tool "+c.Name, func() (jsontext.Value, error) {
+		args, err := panics.Guard("argument preparation of tool "+c.Name, func() (jsontext.Value, error) {
 			return c.tool.Prepare(call.Arguments)
 		})
 		if err != nil {
-			c.refuse(err.Error())
+			c.fail(err)
 			return
 		}
 		prepared := *call
@@ -163,20 +171,20 @@ func (r *run) prepare(msg *llm.Assistant, c *pending) {
 	}
 	var err error
 	if c.args, err = r.validators.of(c.tool).validate(call); err != nil {
-		c.refuse(err.Error())
+		c.fail(err)
 		return
 	}
 	if r.cfg.BeforeToolCall == nil {
 		return
 	}
-	block, err := guard("hook before tool calls", func() (*Block, error) {
+	block, err := panics.Guard("hook before tool calls", func() (*Block, error) {
 		info := r.info(msg, c)
 		info.SetArgs = func(args jsontext.Value) { c.args = args }
 		return r.cfg.BeforeToolCall(r.ctx, info)
 	})
 	switch {
 	case err != nil:
-		c.refuse(err.Error())
+		c.fail(err)
 	case r.ctx.Err() != nil:
 		c.refuse(abortedText)
 	case block != nil:
@@ -258,7 +266,7 @@ func (r *run) runBodies(msg *llm.Assistant, calls []*pending) error {
 		running--
 		c.durationMs = &rep.durationMs
 		if rep.err != nil {
-			c.refuse(rep.err.Error())
+			c.fail(rep.err)
 		} else {
 			c.settle(rep.result)
 		}
@@ -275,11 +283,11 @@ func (r *run) reserve(c *pending) {
 	if c.tool.Reserve == nil {
 		return
 	}
-	release, err := guard("reservation of tool "+c.Name, func() (func(), error) {
+	release, err := panics.Guard("reservation of tool "+c.Name, func() (func(), error) {
 		return c.tool.Reserve(Call{ID: c.ID, Args: c.args, Update: func(Result) {}}), nil
 	})
 	if err != nil {
-		c.refuse(err.Error())
+		c.fail(err)
 		return
 	}
 	c.release = release
@@ -315,13 +323,13 @@ func (c *pending) run(ctx context.Context, reports chan<- report) {
 	begun := time.Now()
 	defer func() {
 		if v := recover(); v != nil {
-			end.err = fmt.Errorf("tool %s panicked: %v", c.Name, v)
+			end.err = panics.Recovered("tool "+c.Name, v)
 		}
 		end.durationMs = time.Since(begun).Round(time.Millisecond).Milliseconds()
 		close(settled)
 		if release := c.release; release != nil {
 			c.release = nil
-			_, err := guard("reservation of tool "+c.Name, func() (struct{}, error) { release(); return struct{}{}, nil })
+			err := panics.Do("reservation of tool "+c.Name, func() error { release(); return nil })
 			end.err = errors.Join(end.err, err)
 		}
 		reports <- end
@@ -332,7 +340,7 @@ func (c *pending) run(ctx context.Context, reports chan<- report) {
 	}
 	result, err := c.tool.Execute(ctx, Call{ID: c.ID, Args: c.args, Update: update})
 	if err != nil {
-		err = errors.New(err.Error()) // here, where a panic is the tool's: a nil pointer that became an error
+		_ = err.Error() // here, where a panic is the tool's: a nil pointer that became an error
 	}
 	end.result, end.err = result, err
 }
@@ -342,11 +350,11 @@ func (r *run) review(msg *llm.Assistant, c *pending) {
 	if r.cfg.AfterToolCall == nil {
 		return
 	}
-	patch, err := guard("hook after tool calls", func() (*ResultPatch, error) {
+	patch, err := panics.Guard("hook after tool calls", func() (*ResultPatch, error) {
 		return r.cfg.AfterToolCall(r.ctx, r.info(msg, c), c.result)
 	})
 	if err != nil {
-		c.refuse(err.Error())
+		c.fail(err)
 		return
 	}
 	if patch != nil {
@@ -380,7 +388,7 @@ func (p *ResultPatch) Apply(r Result) Result {
 func (r *run) end(c *pending) error {
 	return r.emit(Event{
 		Type: ToolExecutionEnd, ToolCallID: c.ID, ToolName: c.Name, Args: c.Arguments,
-		Result: &c.result, IsError: c.result.IsError, DurationMs: c.durationMs,
+		Result: &c.result, IsError: c.result.IsError, Err: c.err, DurationMs: c.durationMs,
 	})
 }
 
@@ -391,18 +399,4 @@ func (r *run) toolResult(c *pending) *llm.ToolResult {
 		Content: c.result.Content, Details: c.result.Details, Usage: c.result.Usage,
 		IsError: c.result.IsError, Timestamp: r.cfg.millis(), DurationMs: c.durationMs,
 	}
-}
-
-// guard runs f and makes an error of its panic, and of one in the text of its
-// error.
-func guard[T any](what string, f func() (T, error)) (v T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s panicked: %v", what, p)
-		}
-	}()
-	if v, err = f(); err != nil {
-		_ = err.Error()
-	}
-	return v, err
 }

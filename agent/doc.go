@@ -35,10 +35,12 @@
 //
 // A tool's error, a panic in it, arguments that do not fit its schema and a
 // hook that refuses it are results for the model, never errors of the run. The
-// calls of one answer run side by side unless the Config or one of the called
-// tools says Sequential. Each body has a goroutine of its own; hooks and the
-// Sink are called one at a time by the goroutine that called Run, so that they
-// need no locks, and a hook that waits holds up the events of other calls.
+// model reads the text; Event.Err has the error itself, of a panic with its
+// stack. The calls of one answer run side by side unless the Config or one of
+// the called tools says Sequential. Each body has a goroutine of its own; hooks
+// and the Sink are called one at a time by the goroutine that called Run, so
+// that they need no locks, and a hook that waits holds up the events of other
+// calls.
 //
 // # Ending a run
 //

@@ -1,6 +1,10 @@
 package agent
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/pinch-agent/pinch/internal/panics"
+)
 
 // ErrorKind says what is wrong with a call of this package.
 type ErrorKind string
@@ -49,6 +53,9 @@ func (e *Error) Error() string {
 	default:
 		text = string(e.Kind)
 	}
+	if p, ok := e.Err.(*PanicError); ok && e.Kind == Panicked {
+		return e.Op + ": " + p.Error()
+	}
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Op, text, e.Err)
 	}
@@ -57,10 +64,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// panicError makes an error of what recover returned.
-func panicError(v any) error {
-	if err, ok := v.(error); ok {
-		return err
-	}
-	return fmt.Errorf("%v", v)
-}
+// PanicError is a panic in something that a program brought: a tool, a hook, a
+// listener, a stream function, a callback of the harness. It stands in the chain
+// of the errors of this package and of harness, and in Event.Err where a call of
+// a tool failed by it; errors.AsType finds it. Its text says what panicked, and
+// is what a model gets to read. Stack, the stack of the goroutine, is for logs.
+// Value is what was panicked with; an error is in the chain too.
+type PanicError = panics.Error

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pinch-agent/pinch/internal/panics"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -82,7 +83,7 @@ func start(ctx context.Context, cfg Config, c Context, left *Unfinished, prompts
 	defer func() {
 		added = r.added
 		if v := recover(); v != nil {
-			err = &Error{Kind: Panicked, Op: "run", Err: panicError(v)}
+			err = &Error{Kind: Panicked, Op: "run", Err: panics.Recovered("a hook, a listener or the stream function", v)}
 		}
 	}()
 	return nil, r.loop(left, prompts, primed)

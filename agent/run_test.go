@@ -289,8 +289,22 @@ func TestResultsOfBadTools(t *testing.T) {
 				c.hook(&cfg)
 			}
 			g := &grammar{}
+			var told error
 			added, err := agent.Run(t.Context(), cfg, agent.Context{Tools: []*agent.Tool{c.tool}}, prompt("go"),
-				func(_ context.Context, ev agent.Event) error { g.see(ev); return nil })
+				func(_ context.Context, ev agent.Event) error {
+					if g.see(ev); ev.Type == agent.ToolExecutionEnd {
+						told = ev.Err
+					}
+					return nil
+				})
+			// The model reads what went wrong, the listener may see where.
+			p, panicked := errors.AsType[*agent.PanicError](told)
+			if told != nil && told.Error() != c.want || panicked != strings.Contains(c.want, "panicked") {
+				t.Errorf("%s, %s: the listener gets %v", c.name, mode, told)
+			}
+			if panicked && !strings.Contains(string(p.Stack), "TestResultsOfBadTools") && !strings.Contains(string(p.Stack), "textError") {
+				t.Errorf("%s, %s: %s", c.name, mode, p.Stack)
+			}
 			if got := results(added); err != nil || len(got) != 1 || got[0] != c.want {
 				t.Errorf("%s, %s: %q, %v", c.name, mode, got, err)
 			}
@@ -336,6 +350,8 @@ func TestHookFailuresEndTheRun(t *testing.T) {
 		var e *agent.Error
 		if err := run(func() error { panic("p") }); !errors.As(err, &e) || e.Kind != agent.Panicked || !strings.Contains(err.Error(), "p") {
 			t.Errorf("%s panics: %v", name, err)
+		} else if p, ok := errors.AsType[*agent.PanicError](err); !ok || !strings.Contains(string(p.Stack), "TestHookFailuresEndTheRun") {
+			t.Errorf("%s: where it was is lost: %+v", name, p)
 		}
 	}
 }

@@ -123,6 +123,9 @@ type Event struct {
 	Args       jsontext.Value // the arguments as the model sent them
 	Result     *Result        // partial in updates, final at the end
 	IsError    bool
+	// Err, of tool_execution_end, is the error of the tool or of a hook whose text
+	// is the result; nil when the tool gave one. A panic is a *PanicError.
+	Err        error
 	DurationMs *int64 // nil when the tool body did not run
 }
 

@@ -192,14 +192,7 @@ func TestStoreWrites(t *testing.T) {
 	if err := s.Set(t.Context(), "b", &OAuth{Access: NewSecret("acc"), Refresh: NewSecret("ref"), Expires: time.UnixMilli(5), Raw: []byte(`{"type":"oauth","accountId":"id"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"other":{"type":"new-kind","x":[1, 2]},"a":{"type":"api_key","key":"new","note":"keep"},
-  "b": {
-    "type": "oauth",
-    "access": "acc",
-    "refresh": "ref",
-    "expires": 5,
-    "accountId": "id"
-  }}`
+	want := `{"other":{"type":"new-kind","x":[1, 2]},"a":{"type":"api_key","key":"new","note":"keep"}, "b": {"type":"oauth","access":"acc","refresh":"ref","expires":5,"accountId":"id"}}`
 	if b, _ := os.ReadFile(s.Path()); string(b) != want {
 		t.Errorf("got %s", b)
 	}

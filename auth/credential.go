@@ -62,14 +62,19 @@ func (c *OAuth) Extra(name string) string {
 }
 
 // SetExtra sets a member that a provider added. The value is JSON text; nil
-// takes the member away. Raw is replaced, not changed, so that copies of the
+// takes the member away, and so does what is no JSON. Raw is replaced, not changed, so that copies of the
 // credential are independent.
 func (c *OAuth) SetExtra(name string, value jsontext.Value) {
 	raw := c.Raw
 	if raw == nil {
 		raw = jsontext.Value(`{}`)
 	}
-	c.Raw = editObject(raw, 1, member{name, value})
+	if jsonwire.Check(value) != nil {
+		value = nil
+	}
+	if raw, err := editText(raw, edit{value, []string{name}}); err == nil {
+		c.Raw = raw
+	}
 }
 
 // SetExtraText is SetExtra for a text; "" takes the member away.

@@ -104,8 +104,8 @@ func (s *Store) newest(provider string, c *OAuth) *OAuth {
 
 // unsaved are the changes for credentials that are not in the file yet. s.mu is
 // held.
-func (s *Store) unsaved(doc document) []member {
-	var changes []member
+func (s *Store) unsaved(doc document) []edit {
+	var changes []edit
 	for provider, st := range s.tokens {
 		if st.unsaved == nil {
 			continue
@@ -115,9 +115,9 @@ func (s *Store) unsaved(doc document) []member {
 			st.unsaved, st.from = nil, nil
 			continue
 		}
-		raw, err := encodeCredential(st.from, st.unsaved)
+		edits, err := encodeCredential(provider, st.from, st.unsaved)
 		if err == nil {
-			changes = append(changes, member{provider, raw})
+			changes = append(changes, edits...)
 		}
 	}
 	return changes
@@ -202,7 +202,7 @@ func (s *Store) Token(ctx context.Context, provider string, life time.Duration) 
 		// The lock was lost, so the outcome is in memory only.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.stale+sharedfile.Grace)
 		defer cancel()
-		if err := s.update(ctx, func(document) ([]member, error) { return nil, nil }); err != nil {
+		if err := s.update(ctx, func(document) ([]edit, error) { return nil, nil }); err != nil {
 			got.Warning = s.notStored(provider, err)
 		} else {
 			got.Warning = nil

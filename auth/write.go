@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,17 +28,17 @@ func (s *Store) Set(ctx context.Context, provider string, c Credential) error {
 // Create stores credentials, by provider, all in one step, where there is no file
 // yet. It tells whether there was none.
 func (s *Store) Create(ctx context.Context, credentials map[string]Credential) (created bool, err error) {
-	err = s.update(ctx, func(document) ([]member, error) {
+	err = s.update(ctx, func(document) ([]edit, error) {
 		if _, err := os.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		var entries []member
+		var entries []edit
 		for _, provider := range slices.Sorted(maps.Keys(credentials)) {
-			raw, err := encodeCredential(nil, credentials[provider])
+			edits, err := encodeCredential(provider, nil, credentials[provider])
 			if err != nil {
 				return nil, err
 			}
-			entries = append(entries, member{provider, raw})
+			entries = append(entries, edits...)
 		}
 		created = len(entries) > 0
 		return entries, nil
@@ -50,11 +48,11 @@ func (s *Store) Create(ctx context.Context, credentials map[string]Credential) (
 
 // Remove removes the credential of a provider and tells whether there was one.
 func (s *Store) Remove(ctx context.Context, provider string) (removed bool, err error) {
-	err = s.update(ctx, func(doc document) ([]member, error) {
+	err = s.update(ctx, func(doc document) ([]edit, error) {
 		if removed = indexOf(doc.entries, provider) >= 0; !removed {
 			return nil, nil
 		}
-		return []member{{provider, nil}}, nil
+		return []edit{{path: []string{provider}}}, nil
 	})
 	return removed && err == nil, err
 }
@@ -64,7 +62,7 @@ func (s *Store) Remove(ctx context.Context, provider string) (removed bool, err 
 // as it is, and so does an error, which Modify returns. Nobody else writes the
 // file meanwhile, so change must not call the Store and should be quick.
 func (s *Store) Modify(ctx context.Context, provider string, change func(context.Context, Credential) (Credential, error)) error {
-	return s.update(ctx, func(doc document) ([]member, error) {
+	return s.update(ctx, func(doc document) ([]edit, error) {
 		var raw jsontext.Value
 		var old Credential
 		if i := indexOf(doc.entries, provider); i >= 0 {
@@ -80,13 +78,12 @@ func (s *Store) Modify(ctx context.Context, provider string, change func(context
 		if err != nil || c == nil {
 			return nil, err
 		}
-		raw, err = encodeCredential(raw, c)
-		return []member{{provider, raw}}, err
+		return encodeCredential(provider, raw, c)
 	})
 }
 
 // update changes the file under its lock, from what it holds now.
-func (s *Store) update(ctx context.Context, change func(document) ([]member, error)) error {
+func (s *Store) update(ctx context.Context, change func(document) ([]edit, error)) error {
 	s.busy.Add(1)
 	defer s.busy.Add(-1)
 	h, err := s.acquire(ctx)
@@ -107,14 +104,17 @@ func (s *Store) update(ctx context.Context, change func(document) ([]member, err
 
 // write writes the document with changes, and with the tokens that could not be
 // written before. The file's lock is held.
-func (s *Store) write(h *holding, doc document, changes []member) error {
+func (s *Store) write(h *holding, doc document, changes []edit) error {
 	s.mu.Lock()
 	changes = append(s.unsaved(doc), changes...)
 	s.mu.Unlock()
 	if len(changes) == 0 {
 		return nil
 	}
-	text := editObject(doc.text, 1, changes...)
+	text, err := editText(doc.text, changes...)
+	if err != nil {
+		return &FileError{Path: s.path, Op: "write", Cause: err}
+	}
 	next, err := parseDocument(text)
 	if err != nil {
 		return &FileError{Path: s.path, Op: "write", Cause: err}
@@ -169,9 +169,10 @@ func (s *Store) release(h *holding) {
 	<-s.turn
 }
 
-// encodeCredential makes an entry from an old one, which it changes only where
-// it says something else, or from nothing when the old one is of another type.
-func encodeCredential(old jsontext.Value, c Credential) (jsontext.Value, error) {
+// encodeCredential are the changes that make the entry of a provider a credential.
+// They change an old one only where it says something else; one of another type
+// makes room.
+func encodeCredential(provider string, old jsontext.Value, c Credential) ([]edit, error) {
 	text := func(s Secret) []byte {
 		if s.IsEmpty() {
 			return nil
@@ -179,85 +180,68 @@ func encodeCredential(old jsontext.Value, c Credential) (jsontext.Value, error) 
 		return jsonwire.AppendString(nil, s.Reveal())
 	}
 	var kind string
-	var changes []member
+	var edits []edit
+	set := func(name string, value []byte) { edits = append(edits, edit{value, []string{name}}) }
 	switch c := c.(type) {
 	case *APIKey:
 		kind = "api_key"
-		changes = []member{{"key", text(c.Key)}, {"keychain", text(NewSecret(c.Keychain))}}
+		set("key", text(c.Key))
+		set("keychain", text(NewSecret(c.Keychain)))
 		if c.Env != nil {
-			changes = append(changes, member{"env", encodeEnv(c.Env)})
+			set("env", encodeEnv(c.Env))
 		}
 	case *OAuth:
 		kind = "oauth"
-		changes = []member{
-			{"access", jsonwire.AppendString(nil, c.Access.Reveal())},
-			{"refresh", jsonwire.AppendString(nil, c.Refresh.Reveal())},
-			{"expires", strconv.AppendInt(nil, encodeExpires(c.Expires), 10)},
-		}
+		set("access", jsonwire.AppendString(nil, c.Access.Reveal()))
+		set("refresh", jsonwire.AppendString(nil, c.Refresh.Reveal()))
+		set("expires", strconv.AppendInt(nil, encodeExpires(c.Expires), 10))
 		if c.Raw != nil {
-			changes = append(changes, extras(old, c.Raw)...)
+			edits = append(edits, extras(old, c.Raw)...)
 		}
 	default:
 		return nil, fmt.Errorf("auth: a credential of type %T cannot be stored", c)
 	}
 	if t, _ := jsonwire.StringValue(jsonwire.Get(old, "type")); t != kind {
-		old = editObject(nil, entryDepth, member{"type", jsonwire.AppendString(nil, kind)})
+		o := jsonwire.Begin(nil)
+		o.Text("type", kind)
+		entry, err := editText(o.End(), edits...)
+		return []edit{{entry, []string{provider}}}, err
 	}
-	changes = slices.DeleteFunc(changes, func(m member) bool {
-		return m.value != nil && bytes.Equal(m.value, jsonwire.Get(old, m.name))
-	})
-	return editObject(old, entryDepth, changes...), nil
+	for i := range edits {
+		edits[i].path = append([]string{provider}, edits[i].path...)
+	}
+	return edits, nil
 }
-
-// entryDepth is how deep the members of an entry stand.
-const entryDepth = 2
 
 func encodeEnv(env map[string]string) []byte {
 	if len(env) == 0 {
 		return nil
 	}
-	var changes []member
+	o := jsonwire.Begin(nil)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		changes = append(changes, member{name, jsonwire.AppendString(nil, env[name])})
+		o.Member(name, jsonwire.AppendString(nil, env[name]))
 	}
-	return editObject(nil, entryDepth+1, changes...)
+	return o.End()
 }
 
 // extras are the changes that give an entry the members of raw beside those of
 // every sign-in, and no others.
-func extras(old, raw []byte) []member {
+func extras(old, raw []byte) (edits []edit) {
 	own := func(name string) bool {
 		return name == "type" || name == "access" || name == "refresh" || name == "expires"
 	}
-	var changes []member
-	spans, _ := members(raw)
-	for _, s := range spans {
-		if !own(s.name) {
-			changes = append(changes, member{s.name, raw[s.value:s.end]})
+	kept := names(raw)
+	for _, name := range kept {
+		if !own(name) {
+			edits = append(edits, edit{jsonwire.Get(raw, name), []string{name}})
 		}
 	}
-	before, _ := members(old)
-	for _, b := range before {
-		if !own(b.name) && !slices.ContainsFunc(spans, func(s span) bool { return s.name == b.name }) {
-			changes = append(changes, member{b.name, nil})
+	for _, name := range names(old) {
+		if !own(name) && !slices.Contains(kept, name) {
+			edits = append(edits, edit{path: []string{name}})
 		}
 	}
-	for i, c := range changes {
-		if c.value != nil && !bytes.Equal(c.value, jsonwire.Get(old, c.name)) {
-			changes[i].value = indented(c.value)
-		}
-	}
-	return changes
-}
-
-// indented lays a value out as a member of an entry.
-func indented(value []byte) []byte {
-	out, err := jsonwire.AppendIndent(nil, value, "  ")
-	if err != nil {
-		return value
-	}
-	// No string of JSON text has a line break in it.
-	return bytes.ReplaceAll(out, []byte("\n"), []byte("\n"+strings.Repeat("  ", entryDepth)))
+	return edits
 }
 
 // roomForTokens is how much longer a file may become, in bytes, when a token is

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/pinch-agent/pinch/internal/panics"
 )
 
 // quiet is how long output is awaited after the shell has exited: a background
@@ -278,7 +279,7 @@ func (r *run) copy(rd *reader) {
 func hand(w io.Writer, p []byte) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("the writer panicked: %v", v)
+			err = panics.Recovered("the writer", v)
 		}
 	}()
 	_, err = w.Write(p)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/internal/panics"
 )
 
 // hookSet is one registration; its address tells it from others.
@@ -44,7 +45,7 @@ func ask[T any](ctx context.Context, grace time.Duration, fn func(ctx context.Co
 		a := answer{err: errors.New("left its goroutine without an answer")}
 		defer func() {
 			if p := recover(); p != nil {
-				a = answer{none, fmt.Errorf("panicked: %v", p)}
+				a = answer{none, panics.Recovered("", p)}
 			}
 			done <- a
 		}()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/internal/panics"
 	"github.com/pinch-agent/pinch/session"
 )
 
@@ -72,7 +73,7 @@ func isRefused(err error) bool { return errors.Is(err, &session.Error{Kind: sess
 func guarded(op string, fn func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &Error{KindUnknown, op, fmt.Errorf("a callback of the options panicked: %v", v)}
+			err = &Error{KindUnknown, op, panics.Recovered("a callback of the options", v)}
 		}
 	}()
 	return fn()

@@ -2,11 +2,11 @@ package harness
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/internal/panics"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
 )
@@ -332,7 +332,7 @@ func (h *Harness) told(ctx context.Context, r *run) error {
 func call(ctx context.Context, fn Listener, ev *Event) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("a listener panicked: %v", v)
+			err = panics.Recovered("a listener", v)
 		}
 	}()
 	return fn(ctx, *ev)

@@ -113,6 +113,9 @@ func TestStreamFunctionFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, harness.Options{Stream: c.stream})
 			m, err := r.Prompt(t.Context(), "go")
+			if p, ok := errors.AsType[*agent.PanicError](err); ok != (name == "panic") || ok && !strings.Contains(string(p.Stack), "harness_test.") {
+				t.Errorf("%v: %+v", err, p)
+			}
 			if kindOf(err) != c.err || m.StopReason != llm.StopError || !strings.Contains(m.ErrorMessage, c.text) {
 				t.Errorf("%+v, %v", m, err)
 			}
@@ -130,6 +133,9 @@ func TestHookFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, harness.Options{TransformContext: hook})
 			m, err := r.Prompt(t.Context(), "go")
+			if strings.Contains(m.ErrorMessage, "goroutine ") {
+				t.Errorf("the conversation has the stack: %s", m.ErrorMessage)
+			}
 			if kindOf(err) != harness.KindUnknown || !strings.Contains(m.ErrorMessage, "bad hook") {
 				t.Errorf("%+v, %v", m, err)
 			}

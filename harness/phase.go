@@ -3,8 +3,9 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/pinch-agent/pinch/internal/panics"
 )
 
 // Phase says what a harness is doing.
@@ -70,7 +71,7 @@ func (h *Harness) structural(ctx context.Context, op string, p Phase, do func(ct
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			err = &Error{KindUnknown, op, fmt.Errorf("panicked: %v", v)}
+			err = &Error{KindUnknown, op, panics.Recovered("", v)}
 		}
 		err = first(err, h.rest(r))
 		// As in settle: who asked has some patience with hooks.

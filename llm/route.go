@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/internal/panics"
 )
 
 // Router stands behind a virtual model: it says which model answers each
@@ -108,11 +110,6 @@ func (r RouteRequest) Resolve(ctx context.Context, router Router) (Route, error)
 }
 
 // ask calls a router. One that panics fails its request and nothing else.
-func (r RouteRequest) ask(ctx context.Context, router Router) (route Route, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("its router panicked: %v", v)
-		}
-	}()
-	return router.Route(ctx, r)
+func (r RouteRequest) ask(ctx context.Context, router Router) (Route, error) {
+	return panics.Guard("its router", func() (Route, error) { return router.Route(ctx, r) })
 }

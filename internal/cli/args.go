@@ -137,6 +137,7 @@ type option struct {
 	arg, about  string   // for help; [arg] may be left out
 	words       []string // that its value can be; nil for any
 	files       bool     // its value may be a path
+	lists       listing  // its value may be one of these
 	takes       takes
 	// set stores the option. v is nil for an option without a value.
 	set func(a *Args, v *string)

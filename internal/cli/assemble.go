@@ -60,7 +60,7 @@ func (r *running) close() {
 }
 
 // checkKey refuses a model without credentials before anything is sent.
-func (r *running) checkKey() error {
+func (r *running) checkKey(ctx context.Context) error {
 	m := r.harness.Model()
 	if p, _ := r.catalog.Provider(m.Provider); p.Machine || r.catalog.HasCredentials(m.Provider) {
 		return nil
@@ -69,11 +69,17 @@ func (r *running) checkKey() error {
 		return fmt.Errorf("No API key found for %s: %w", m.Ref(), err)
 	}
 	p, _ := r.catalog.Provider(m.Provider)
-	how := "give --api-key, or set apiKey for it in models.json, and the variables that it names"
-	if len(p.Env) > 0 {
-		how = "set " + strings.Join(p.Env, " or ") + ", give --api-key, or store one with pinch auth login " + p.ID
+	_, err := r.catalog.Auth(ctx, m)
+	missing, named := errors.AsType[*auth.UnresolvedError](err)
+	switch {
+	case named && len(missing.Names) > 0:
+		return fmt.Errorf("No API key found for %s: models.json names %s, which is not set. Set it in the environment, or give --api-key", m.Ref(), strings.Join(missing.Names, " and "))
+	case len(p.Env) > 0:
+		return fmt.Errorf("No API key found for %s. Store one with pinch auth login %s, set %s in the environment, or give --api-key", m.Ref(), p.ID, strings.Join(p.Env, " or "))
+	case isOwn(r.catalog, &p):
+		return fmt.Errorf("No API key found for %s. Store one with pinch auth login %s, set apiKey for %s in models.json (any word where the service wants none), or give --api-key", m.Ref(), p.ID, p.ID)
 	}
-	return fmt.Errorf("No API key found for %s: %s", m.Ref(), how)
+	return fmt.Errorf("No API key found for %s, which knows sign-ins only. Describe yours in signin.json (docs/signin.md says how, and what works instead), or choose a model of another provider with --model", m.Ref())
 }
 
 // workspace is what a working folder says about a run.
@@ -169,10 +175,25 @@ func (p *program) catalogWith(apis []string, creds *credentials) *catalog.Catalo
 func (p *program) startCatalog(creds *credentials) (*catalog.Catalog, *llm.Registry) {
 	registry := p.wireFormats()
 	c := p.catalogWith(append(registry.IDs(), replay.ID), creds)
-	if err := c.Problem(); err != nil {
-		p.warn("%s (correct or remove it; built-in models work all the same)", sentence(err))
-	}
+	p.warnModelsFile(c)
 	return c, registry
+}
+
+// warnModelsFile tells why models.json does not count, and of slips in it.
+func (p *program) warnModelsFile(c *catalog.Catalog) {
+	if err := c.Problem(); err != nil {
+		for i, line := range lines(err) {
+			if i > 0 {
+				fmt.Fprintln(p.errs, "  "+line)
+				continue
+			}
+			p.warn("%s", line)
+		}
+		fmt.Fprintln(p.errs, "  Correct or remove it; built-in providers and models work all the same.")
+	}
+	for _, r := range c.Remarks() {
+		p.warn("%v", r)
+	}
 }
 
 // base is what all sessions of one start have in common.

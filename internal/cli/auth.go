@@ -47,7 +47,7 @@ type authArgs struct {
 }
 
 // runAuth is "pinch auth".
-func runAuth(ctx context.Context, p *program, words []string) error {
+func runAuth(ctx context.Context, p *program, _ *command, words []string) error {
 	if len(words) == 0 || isHelp(words[0]) || words[0] == "help" {
 		_, err := io.WriteString(p.out, authHelp)
 		return err
@@ -173,11 +173,12 @@ func authTable() []command {
 	for _, c := range authCommands() {
 		one := command{name: c.name, usage: c.usage}
 		for _, o := range c.options {
-			arg := ""
+			option := commandOption{long: o}
 			if o == "--provider" || o == "--model" || o == "--min-expiry" {
-				arg = "VALUE"
+				option.arg = "VALUE"
+				option.lists = map[string]listing{"--provider": listedProviders, "--model": listedModels}[o]
 			}
-			one.options = append(one.options, commandOption{long: o, arg: arg})
+			one.options = append(one.options, option)
 		}
 		list = append(list, one)
 	}

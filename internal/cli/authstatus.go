@@ -31,9 +31,7 @@ type providerState struct {
 // authStatus is "pinch auth status".
 func authStatus(ctx context.Context, p *program, a *authArgs) error {
 	c, store := p.lookCatalog()
-	if err := c.Problem(); err != nil {
-		p.warn("%s (correct or remove it; built-in providers work all the same)", sentence(err))
-	}
+	p.warnModelsFile(c)
 	if err := store.Problem(); err != nil {
 		return err
 	}

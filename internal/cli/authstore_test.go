@@ -59,7 +59,7 @@ func TestPrintRenewedToken(t *testing.T) {
 		t.Helper()
 		out.Reset()
 		errs.Reset()
-		err := runAuth(t.Context(), p, words)
+		err := runAuth(t.Context(), p, nil, words)
 		if got := out.String(); got != want {
 			t.Errorf("%v: %q, %v; want %q", words, got, err, want)
 		}

@@ -37,7 +37,7 @@ func (r *running) goBack(ctx context.Context, a *Args) (string, error) {
 		return "", err
 	}
 	if a.Summarize {
-		if err := r.checkKey(); err != nil {
+		if err := r.checkKey(ctx); err != nil {
 			return "", err
 		}
 	}

@@ -29,6 +29,9 @@ func checkModelOptions(a *Args) error {
 // errKeyWithoutModel refuses a key that would go to a provider nobody named.
 var errKeyWithoutModel = errors.New("--api-key requires a model to be specified via --model, --provider/--model, or --models")
 
+// errNoModels tells a person who has no model how to come by one.
+var errNoModels = errors.New("No models available. No provider has an API key: store one with pinch auth login PROVIDER, set one in the environment (such as ANTHROPIC_API_KEY), or describe a provider in models.json")
+
 // chosenModel is the model of a run and its thinking level, clamped.
 type chosenModel struct {
 	model *llm.Model
@@ -97,7 +100,9 @@ func (p *program) chooseModel(c *catalog.Catalog, a *Args, s *settings.Settings,
 	default:
 		addDemo(c, s.DefaultProvider(), "")
 		start, err := c.Start(catalog.StartOptions{Scope: scope, Provider: s.DefaultProvider(), Model: s.DefaultModel()})
-		if err != nil {
+		if errors.Is(err, catalog.ErrNoModels) {
+			return chosenModel{}, errNoModels
+		} else if err != nil {
 			return chosenModel{}, err
 		}
 		choice = start

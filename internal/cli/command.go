@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -34,6 +33,7 @@ type commandOption struct {
 	long, short string
 	arg, about  string
 	files       bool
+	lists       listing
 }
 
 // given is what a command was given.
@@ -52,7 +52,7 @@ func (c *command) parse(p *program, words []string) (g *given, ok bool, err erro
 	g = &given{options: map[string]string{}}
 	for i := 0; i < len(words); i++ {
 		word := words[i]
-		switch j := slices.IndexFunc(c.options, func(o commandOption) bool { return word == o.long || word == o.short }); {
+		switch j := slices.IndexFunc(c.options, func(o commandOption) bool { return word == o.long || word != "" && word == o.short }); {
 		case isHelp(word):
 			return nil, false, c.help(p.out)
 		case word == "--":
@@ -67,11 +67,21 @@ func (c *command) parse(p *program, words []string) (g *given, ok bool, err erro
 		case i+1 == len(words):
 			return nil, false, p.misused("%s requires a value.\nUsage: pinch %s", word, c.line())
 		default:
-			i++
+			if i++; words[i] == "" {
+				return nil, false, p.misused("%s requires a value.\nUsage: pinch %s", word, c.line())
+			}
 			g.options[c.options[j].long] = words[i]
 		}
 	}
 	return g, true, nil
+}
+
+// parseOptions is parse for a command that takes options alone.
+func (c *command) parseOptions(p *program, words []string) (g *given, ok bool, err error) {
+	if g, ok, err = c.parse(p, words); ok && len(g.words) > 0 {
+		return nil, false, p.misused("Unexpected argument %s.\nUsage: pinch %s", printable(g.words[0]), c.line())
+	}
+	return g, ok, err
 }
 
 // misused says how a command is used, and is the exit status.
@@ -144,14 +154,6 @@ func missing(instead string) commandFunc {
 	}
 }
 
-// withoutTable runs a command that reads its own words.
-func withoutTable(run func(ctx context.Context, p *program, words []string) error) commandFunc {
-	return func(ctx context.Context, p *program, _ *command, words []string) error { return run(ctx, p, words) }
-}
-
-// asksHelp reports whether the words behind a command ask how it is used.
-func asksHelp(words []string) bool { return slices.ContainsFunc(words, isHelp) }
-
 // printLine writes a line to stdout; names in it may come from anywhere.
 func (p *program) printLine(format string, args ...any) error {
 	_, err := fmt.Fprintln(p.out, visible(fmt.Sprintf(format, args...)))
@@ -168,5 +170,3 @@ func visible(s string) string {
 		return r
 	}, s)
 }
-
-var errTooManyWords = errors.New("There are too many words")

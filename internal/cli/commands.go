@@ -14,9 +14,16 @@ func commands() []command {
 		{long: "--no-approve", short: "-na", about: "do not"},
 	}
 	local := append([]commandOption{{long: "--local", short: "-l", about: "of this project, not yours"}}, approve...)
+	kept := commandOption{long: "--session-dir", arg: "DIR", about: "where sessions are kept", files: true}
+	listed := []commandOption{
+		{long: "--all", about: "of all folders"},
+		{long: "--limit", arg: "N", about: "at most so many"},
+		{long: "--json", about: "for programs"},
+		kept,
+	}
 	return []command{
-		{name: "demo", about: "watch it repair a small Go module, offline", run: withoutTable(runDemo)},
-		{name: "auth", usage: "COMMAND", about: "sign in to providers, store API keys, see what is set up", below: authTable(), text: authHelp, run: withoutTable(runAuth)},
+		{name: "demo", about: "watch it repair a small Go module, offline", text: demoText, run: runDemo},
+		{name: "auth", usage: "COMMAND", about: "sign in to providers, store API keys, see what is set up", below: authTable(), text: authHelp, run: runAuth},
 		{name: "install", usage: "<source> [-l] [--approve|--no-approve]", about: "install a package of skills, prompt templates and themes", options: local, files: true, text: packageText, run: runInstall},
 		{name: "remove", aliases: []string{"uninstall"}, usage: "<source> [-l] [--approve|--no-approve]", about: "remove a package", options: local, files: true, run: runRemove},
 		{name: "list", usage: "[--verbose] [--approve|--no-approve]", about: "list the packages that are installed", run: runList,
@@ -34,26 +41,18 @@ func commands() []command {
 			}, approve...)},
 		{name: "trust", usage: "[yes|no|forget] [DIR]", about: "see or decide whether a project's own settings, skills and packages count",
 			words: []string{"yes", "no", "forget"}, files: true, text: trustText, run: runTrust},
-		{name: "sessions", usage: "[list|rename|move|delete|export] [WORD...]", about: "list, search, name, move, export and delete sessions",
-			words: []string{"list", "rename", "move", "delete", "export"}, run: withoutTable(runSessions), options: []commandOption{
-				{long: "--all", about: "of all folders"},
-				{long: "--limit", arg: "N", about: "at most so many"},
-				{long: "--json", about: "for programs"},
-				{long: "--yes", about: "delete without asking"},
-				{long: "--tree", about: "export all branches"},
-				{long: "--replace", about: "export over a file that is there"},
-				{long: "--session-dir", arg: "DIR", about: "where sessions are kept", files: true},
-			}},
-		{name: "stats", usage: "[--by day|model|project|session]", about: "tokens and cost", run: withoutTable(runStats), options: []commandOption{
+		{name: "sessions", usage: "[list|tree|rename|move|delete|export] [WORD...]", about: "list, search, show, name, move, export and delete sessions",
+			options: listed, below: sessionsCommands(listed, kept), text: sessionsText, run: runSessions},
+		{name: "stats", usage: "[--by day|model|project|session]", about: "tokens and cost", text: statsText, run: runStats, options: []commandOption{
 			{long: "--by", arg: "DIMENSION", about: "day, model, project or session, several with commas"},
 			{long: "--days", arg: "N", about: "of the last days"},
 			{long: "--since", arg: "DAY", about: "from a day on"},
 			{long: "--until", arg: "DAY", about: "up to a day"},
 			{long: "--project", arg: "DIR", about: "of one folder and those below it", files: true},
-			{long: "--session-dir", arg: "DIR", about: "where sessions are kept", files: true},
+			kept,
 			{long: "--json", about: "for programs"},
 		}},
-		{name: "doctor", usage: "[--online] [--json]", about: "what is set up, what works, what to do", run: withoutTable(runDoctor), options: []commandOption{
+		{name: "doctor", usage: "[--online] [--json]", about: "what is set up, what works, what to do", text: doctorText, run: runDoctor, options: []commandOption{
 			{long: "--online", about: "ask each provider a short question"},
 			{long: "--json", about: "for programs"},
 		}},
@@ -63,7 +62,8 @@ func commands() []command {
 				{long: "--copy", about: "copy them, which is the default"},
 				{long: "--from", arg: "DIR", about: "another folder than ~/.pi/agent", files: true},
 			}},
-		{name: "completion", usage: "bash|zsh|fish|powershell", about: "print a script that completes pinch's words in a shell", words: shells(), text: completionText, run: runCompletion},
+		{name: "completion", usage: "bash|zsh|fish|powershell", about: "print a script that completes pinch's words in a shell", words: shells(), text: completionText, run: runCompletion,
+			options: []commandOption{{long: "--list", arg: "KIND", about: "print what there is now, for the scripts: models, providers or sessions"}}},
 		{name: "man", about: "print the manual page; pinch man | man -l - shows it", run: runMan},
 		{name: "config", run: missing("The screen that switches single resources of packages is part of the interactive terminal; packages in settings.json takes filters, and pinch list --verbose shows what they let through")},
 		{name: "mcp", run: missing("MCP servers are not used by this version")},

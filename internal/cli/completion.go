@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,9 @@ const completionText = `  bash        source <(pinch completion bash)        in 
   fish        pinch completion fish | source         in ~/.config/fish/config.fish
   powershell  pinch completion powershell | Out-String | Invoke-Expression
                                                      in $PROFILE
+
+Behind --model, --provider, --session and --fork the models, providers and sessions
+that you have are offered; nothing is asked of any service for that.
 `
 
 func shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
@@ -34,11 +38,61 @@ func runCompletion(_ context.Context, p *program, c *command, words []string) er
 	if !ok {
 		return err
 	}
+	if g.has("--list") && len(g.words) == 0 {
+		return p.list(listing(g.options["--list"]))
+	}
 	if len(g.words) != 1 || !slices.Contains(shells(), g.words[0]) {
 		return p.misused("Usage: pinch %s", c.line())
 	}
 	_, err = io.WriteString(p.out, completion(g.words[0]))
 	return err
+}
+
+// listing is a kind of words that differ from person to person: the scripts ask
+// for them when they are wanted.
+type listing string
+
+const (
+	listedModels    listing = "models"
+	listedProviders listing = "providers"
+	listedSessions  listing = "sessions"
+)
+
+// list prints the words of a kind, a line each. It says nothing else, runs no
+// command and reads no session.
+func (p *program) list(kind listing) error {
+	var words []string
+	switch kind {
+	case listedModels:
+		c, _ := p.lookCatalog()
+		for _, m := range c.Available() {
+			words = append(words, m.Ref())
+		}
+	case listedProviders:
+		c, _ := p.lookCatalog()
+		for _, provider := range c.Providers() {
+			words = append(words, provider.ID)
+		}
+	case listedSessions:
+		for _, path := range slices.Backward(p.sessionsOf("").Files(p.cwd)) { // the newest first
+			if _, id, ok := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".jsonl"), "_"); ok {
+				words = append(words, id)
+			}
+		}
+	default:
+		return fmt.Errorf("--list takes models, providers or sessions, and not %q", kind)
+	}
+	words = slices.DeleteFunc(words, func(word string) bool { return !isPlain(word) })
+	_, err := fmt.Fprint(p.out, strings.Join(append(words, ""), "\n"))
+	return err
+}
+
+// isPlain reports whether a word means nothing else to a shell. Names of models
+// come from lists that others write, and bash expands the words it is offered.
+func isPlain(word string) bool {
+	return word != "" && word[0] != '-' && !strings.ContainsFunc(word, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./:@+,", r)
+	})
 }
 
 // place is a place on the command line, and the words that may stand there.
@@ -56,6 +110,15 @@ type valued struct {
 	value bool
 	words []string
 	files bool
+	lists listing
+}
+
+// print is the command line that prints the words behind an option.
+func (f *valued) print(quote func(string) string) string {
+	if f.lists != "" {
+		return "pinch completion --list " + string(f.lists) + " 2>/dev/null"
+	}
+	return "echo " + quote(strings.Join(f.words, " "))
 }
 
 // grammar is the tables of commands and options as completion needs them.
@@ -63,7 +126,7 @@ func grammar() (places []place, flags []valued) {
 	top := place{files: true}
 	for i := range options {
 		o := &options[i]
-		f := valued{names: []string{o.long}, value: o.takes == value, words: o.words, files: o.files}
+		f := valued{names: []string{o.long}, value: o.takes == value, words: o.words, files: o.files, lists: o.lists}
 		if o.short != "" {
 			f.names = append(f.names, o.short)
 		}
@@ -96,7 +159,7 @@ func (c *command) grammar(path string) (places []place, flags []valued) {
 	}
 	for _, o := range c.options {
 		here.add(o.long, o.about)
-		f := valued{path: path, names: []string{o.long}, value: o.arg != "", files: o.files}
+		f := valued{path: path, names: []string{o.long}, value: o.arg != "", files: o.files, lists: o.lists}
 		if o.short != "" {
 			f.names = append(f.names, o.short)
 		}
@@ -141,6 +204,9 @@ func completion(shell string) string {
 				if f.value {
 					fmt.Fprintf(&b, "    'value:%s:%s' = @(%s)\n", f.path, name, powershellList(f.words))
 				}
+				if f.lists != "" {
+					fmt.Fprintf(&b, "    'list:%s:%s' = '%s'\n", f.path, name, f.lists)
+				}
 			}
 		}
 		return strings.ReplaceAll(powershellScript, "@TABLE@\n", b.String())
@@ -156,7 +222,7 @@ func shellFlags(places []place, flags []valued) string {
 			continue
 		}
 		for _, name := range f.names {
-			fmt.Fprintf(&b, "    value:%s:%s) echo %s;;\n", caseWord(f.path), name, posixQuote(strings.Join(f.words, " ")))
+			fmt.Fprintf(&b, "    value:%s:%s) %s;;\n", caseWord(f.path), name, f.print(posixQuote))
 			if f.files {
 				fmt.Fprintf(&b, "    files:%s:%s) echo yes;;\n", caseWord(f.path), name)
 			}
@@ -226,7 +292,9 @@ func fish(places []place, flags []valued) string {
 			} else {
 				b.WriteString(" -f")
 			}
-			if len(f.words) > 0 {
+			if f.lists != "" {
+				b.WriteString(" -a " + quote("("+f.print(quote)+")"))
+			} else if len(f.words) > 0 {
 				b.WriteString(" -a " + quote(strings.Join(f.words, " ")))
 			}
 		}

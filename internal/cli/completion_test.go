@@ -87,6 +87,28 @@ func TestShellsComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// What a person has: a model with a name that a shell would run, and a session.
+	bin := t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(exe, filepath.Join(bin, "pinch")); err != nil {
+		t.Skip(err)
+	}
+	p := &program{home: dir, cwd: dir, getenv: os.Getenv}
+	for path, text := range map[string]string{
+		filepath.Join(dir, ".pinch", "agent", "models.json"): `{"providers":{"own":{"baseUrl":"http://127.0.0.1:9","api":"openai-completions","apiKey":"k",
+			"models":[{"id":"plain:free"},{"id":"$(touch ran)"},{"id":"two words"}]}}}`,
+		filepath.Join(p.sessionsOf("").Dir(dir), "2026-01-01T00-00-00-000Z_my-session.jsonl"): "",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for shell, driver := range drivers {
 		t.Run(shell, func(t *testing.T) {
 			program, err := exec.LookPath(shell)
@@ -114,10 +136,18 @@ func TestShellsComplete(t *testing.T) {
 				{[]string{"update", "--"}, "--extensions,--extension,--models,--all,--self,--force", "--mode"},
 				{[]string{"auth", ""}, "login,logout,status,check,print-api-key,print-bearer-token", "install"},
 				{[]string{"auth", "check", "--"}, "--provider,--model,--json,--credentials,--no-refresh", "--mode,--keychain"},
+				{[]string{"sessions", ""}, "list,rename,move,delete,export", "install"},
+				{[]string{"sessions", "--"}, "--all,--limit,--json,--session-dir", "--yes"},
+				{[]string{"sessions", "delete", "--"}, "--yes,--session-dir", "--mode"},
 				{[]string{"trust", ""}, "yes,no,forget", ""},
 				{[]string{"completion", ""}, "bash,zsh,fish,powershell", "notes.md"},
 				{[]string{"-p", "--session", "n"}, "notes.md", "--mode"},
 				{[]string{"-p", "n"}, "notes.md", "install"},
+				{[]string{"--provider", "o"}, "openai,own,openrouter", "notes.md"},
+				{[]string{"-p", "--model", "own/"}, "own/plain:free", "notes.md,words"},
+				{[]string{"auth", "check", "--model", "own/"}, "own/plain:free", ""},
+				{[]string{"--session", "m"}, "my-session", ""},
+				{[]string{"--fork", ""}, "my-session,notes.md", ""},
 				{[]string{"-p", "--th"}, "--thinking,--theme", ""},
 			} {
 				args := append([]string{script, "pinch"}, c.line...)
@@ -130,7 +160,8 @@ func TestShellsComplete(t *testing.T) {
 				}
 				flags := map[string][]string{"zsh": {"-f"}, "fish": {"-N"}, "bash": {"--norc"}}[shell]
 				cmd := exec.Command(program, append(append(flags, driverFile), args...)...)
-				cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir)
+				cmd.Dir = dir
+				cmd.Env = append(os.Environ(), runMain+"=1", "HOME="+dir, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 				out, err := cmd.CombinedOutput()
 				if err != nil {
 					t.Fatalf("%q: %v\n%s", c.line, err, out)
@@ -149,6 +180,9 @@ func TestShellsComplete(t *testing.T) {
 						t.Errorf("%q: %q in %q", c.line, word, got)
 					}
 				}
+			}
+			if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+				t.Error("a name was run")
 			}
 		})
 	}

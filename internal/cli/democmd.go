@@ -16,16 +16,15 @@ import (
 
 const demoPrompt = "The tests of this Go module fail. Find out why, repair the code, and show that they pass."
 
+const demoText = `For prompts of your own: pinch --model demo/echo -p, or demo/FILE.json with a
+scenario of your own.
+`
+
 // runDemo lets the scripted model repair the sample module, on the same way
 // that every run takes, and checks the outcome for itself.
-func runDemo(ctx context.Context, p *program, words []string) error {
-	const usage = "Usage: pinch demo (for prompts of your own: pinch --model demo/echo -p, or demo/FILE.json with a scenario of your own)"
-	if asksHelp(words) {
-		_, err := fmt.Fprintln(p.out, usage)
+func runDemo(ctx context.Context, p *program, c *command, words []string) error {
+	if _, ok, err := c.parseOptions(p, words); !ok {
 		return err
-	}
-	if len(words) > 0 {
-		return errors.New(usage)
 	}
 	goTool, err := exec.LookPath("go")
 	if err != nil {

@@ -11,10 +11,7 @@ import (
 	"github.com/pinch-agent/pinch/internal/version"
 )
 
-const doctorUsage = `Usage: pinch doctor [--online] [--json]
-
-Looks at what is set up, what works, and says what to do where something does not.
-It changes nothing, prints no keys and stays offline; --online sends each provider
+const doctorText = `It changes nothing, prints no keys and stays offline; --online sends each provider
 that is set up one short question, which costs a few tokens. The status is 1 when
 something fails, 0 also with warnings.
 `
@@ -52,28 +49,16 @@ func (d *doctor) warn(advice, format string, args ...any) { d.add(warning, advic
 func (d *doctor) fail(advice, format string, args ...any) { d.add(failing, advice, format, args...) }
 
 // runDoctor is "pinch doctor".
-func runDoctor(ctx context.Context, p *program, words []string) error {
-	if asksHelp(words) {
-		_, err := io.WriteString(p.out, doctorUsage)
+func runDoctor(ctx context.Context, p *program, c *command, words []string) error {
+	g, ok, err := c.parseOptions(p, words)
+	if !ok {
 		return err
-	}
-	asJSON, online := false, false
-	for _, word := range words {
-		switch word {
-		case "--json":
-			asJSON = true
-		case "--online":
-			online = true
-		default:
-			return fmt.Errorf("Unknown word for pinch doctor: %s (pinch doctor --help says how it is used)", word)
-		}
 	}
 	d := &doctor{p: p}
-	if err := d.examine(ctx, online); err != nil {
+	if err := d.examine(ctx, g.has("--online")); err != nil {
 		return err
 	}
-	var err error
-	if asJSON {
+	if g.has("--json") {
 		_, err = fmt.Fprintf(p.out, "%s\n", d.json())
 	} else {
 		_, err = io.WriteString(p.out, d.table())

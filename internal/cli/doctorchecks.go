@@ -17,6 +17,7 @@ import (
 	"github.com/pinch-agent/pinch/auth"
 	"github.com/pinch-agent/pinch/auth/signin"
 	"github.com/pinch-agent/pinch/env"
+	"github.com/pinch-agent/pinch/internal/packages"
 	"github.com/pinch-agent/pinch/internal/settings"
 	"github.com/pinch-agent/pinch/internal/version"
 	"github.com/pinch-agent/pinch/llm/catalog"
@@ -39,6 +40,7 @@ func (d *doctor) examine(ctx context.Context, online bool) error {
 		{"sessions", d.sessions},
 		{"project", func(context.Context) { d.project(w) }},
 		{"resources", func(context.Context) { d.resources(w) }},
+		{"packages", func(context.Context) { d.packages(w) }},
 		{"shell", func(ctx context.Context) { d.shell(ctx, w) }},
 		{"network", func(context.Context) { d.network() }},
 		{"terminal", func(context.Context) { d.terminal() }},
@@ -160,7 +162,10 @@ func (d *doctor) settings(w *workspace) {
 func (d *doctor) keys(ctx context.Context, c *catalog.Catalog, store *auth.Store) {
 	folder := resource.AgentFolder(d.p.getenv, d.p.home)
 	if err := c.Problem(); err != nil {
-		d.fail("correct or remove it; built-in models work all the same", "%v", err)
+		d.fail("correct or remove it; built-in models work all the same", "%s", strings.Join(lines(err), "; "))
+	}
+	for _, r := range c.Remarks() {
+		d.warn("correct it, or leave it: it counts for nothing", "%v", r)
 	}
 	if err := store.Problem(); err != nil {
 		d.fail("correct or remove it; what it holds does not count", "%v", err)
@@ -272,6 +277,40 @@ func (d *doctor) resources(w *workspace) {
 	}
 	if n := len(said) - maxRemarks; n > 0 {
 		d.warn("pinch --verbose with a prompt lists all", "%d more remarks", n)
+	}
+}
+
+// packages compares what is installed with what was. What is not there at all is
+// among the remarks on resources.
+func (d *doctor) packages(w *workspace) {
+	shelf := &packageShelf{d.p, w}
+	intact := 0
+	for _, scope := range []settings.Scope{settings.User, settings.Project} {
+		file := shelf.file(scope)
+		if file == nil {
+			continue
+		}
+		for _, entry := range file.Packages() {
+			place, ok := shelf.place(entry.Source, scope)
+			if !ok || place.Kind == resource.LocalPackage {
+				continue // it is used as it stands
+			}
+			again := fmt.Sprintf("pinch update --extension %s --force", entry.Source)
+			switch state, err := packages.Inspect(place.Dir); {
+			case err != nil:
+				d.warn(again+" puts it there again", "%s cannot be looked at: %v", entry.Source, err)
+			case state.Status == packages.Altered:
+				d.warn(again+" puts it there as it was published; what was changed is lost",
+					"%s was changed after it was installed, in %s: %s", entry.Source, place.Dir, state.Differences)
+			case state.Status == packages.Strange:
+				d.add(fine, again+" puts one there that can", "%s was put there by another program, and cannot be checked", entry.Source)
+			case state.Status == packages.Intact:
+				intact++
+			}
+		}
+	}
+	if intact > 0 {
+		d.ok("Packages that are as they were installed: %d", intact)
 	}
 }
 

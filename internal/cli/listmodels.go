@@ -12,7 +12,7 @@ import (
 // search when it is not empty.
 func listModels(out io.Writer, models []*llm.Model, search string) error {
 	if len(models) == 0 {
-		_, err := fmt.Fprintln(out, "No models available. Set a provider's API key in its environment variable, or describe a provider in models.json.")
+		_, err := fmt.Fprintf(out, "%v.\n", errNoModels)
 		return err
 	}
 	if models = catalog.Search(models, search); len(models) == 0 {

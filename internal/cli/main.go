@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 
 	"github.com/pinch-agent/pinch/internal/cli/print"
 	"github.com/pinch-agent/pinch/internal/version"
@@ -121,6 +122,17 @@ func homeFolder(cwd string) string {
 
 // sentence is an error as one line.
 func sentence(err error) string { return print.OneLine(err.Error()) }
+
+// lines is an error whose text has several, without the empty ones.
+func lines(err error) []string {
+	var out []string
+	for line := range strings.Lines(err.Error()) {
+		if line = print.OneLine(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
 
 // variable reads PINCH_name, else PI_name.
 func (p *program) variable(name string) string {

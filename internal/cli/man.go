@@ -10,14 +10,10 @@ import (
 )
 
 func runMan(_ context.Context, p *program, c *command, words []string) error {
-	g, ok, err := c.parse(p, words)
-	if !ok {
+	if _, ok, err := c.parseOptions(p, words); !ok {
 		return err
 	}
-	if len(g.words) > 0 {
-		return errTooManyWords
-	}
-	_, err = io.WriteString(p.out, manualPage())
+	_, err := io.WriteString(p.out, manualPage())
 	return err
 }
 

@@ -23,9 +23,9 @@ var options = [...]option{
 
 	{long: "--continue", group: forSessions, about: "go on with the newest session of this folder", short: "-c", set: func(a *Args, _ *string) { a.Continue = true }},
 	{long: "--resume", about: "choose a session, in the interactive terminal", short: "-r", set: func(a *Args, _ *string) { a.Resume = true }},
-	{long: "--session", group: forSessions, arg: "PATH|ID", about: "open a session; the beginning of an id is enough", files: true, takes: value, set: func(a *Args, v *string) { a.Session = v }},
+	{long: "--session", group: forSessions, arg: "PATH|ID", about: "open a session; the beginning of an id is enough", files: true, lists: listedSessions, takes: value, set: func(a *Args, v *string) { a.Session = v }},
 	{long: "--session-id", group: forSessions, arg: "ID", about: "open the session of exactly this id, or create it", takes: value, set: func(a *Args, v *string) { a.SessionID = v }},
-	{long: "--fork", group: forSessions, arg: "PATH|ID", about: "copy a session and go on with the copy", files: true, takes: value, set: func(a *Args, v *string) { a.Fork = v }},
+	{long: "--fork", group: forSessions, arg: "PATH|ID", about: "copy a session and go on with the copy", files: true, lists: listedSessions, takes: value, set: func(a *Args, v *string) { a.Fork = v }},
 	{long: "--session-dir", group: forSessions, arg: "DIR", about: "where sessions are kept", files: true, takes: value, set: func(a *Args, v *string) { a.SessionDir = *v }},
 	{long: "--no-session", group: forSessions, about: "keep nothing", set: func(a *Args, _ *string) { a.NoSession = true }},
 	{long: "--branch", group: forSessions, arg: "ENTRY", about: "go on from an earlier entry, which pinch sessions tree shows", takes: value, set: func(a *Args, v *string) {
@@ -36,8 +36,8 @@ var options = [...]option{
 	{long: "--summarize", group: forSessions, about: "with --branch: sum up for the model what is left behind", set: func(a *Args, _ *string) { a.Summarize = true }},
 	{long: "--name", group: forSessions, arg: "TEXT", about: "name the session", short: "-n", takes: value, set: setName},
 
-	{long: "--provider", group: forModel, arg: "NAME", about: "the provider that --model belongs to", takes: value, set: func(a *Args, v *string) { a.Provider = *v }},
-	{long: "--model", group: forModel, arg: "PATTERN", about: "id, provider/id or part of a name, with :level behind", takes: value, set: func(a *Args, v *string) { a.Model = *v }},
+	{long: "--provider", group: forModel, arg: "NAME", about: "the provider that --model belongs to", lists: listedProviders, takes: value, set: func(a *Args, v *string) { a.Provider = *v }},
+	{long: "--model", group: forModel, arg: "PATTERN", about: "id, provider/id or part of a name, with :level behind", lists: listedModels, takes: value, set: func(a *Args, v *string) { a.Model = *v }},
 	{long: "--models", group: forModel, arg: "LIST", about: "models to choose from, separated by commas; * and ? match", takes: value, set: func(a *Args, v *string) { a.Models = splitList(*v) }},
 	{long: "--thinking", group: forModel, arg: "LEVEL", about: "off, minimal, low, medium, high, xhigh, max", words: strings.Split(levelNames(), ", "), takes: value, set: setThinking},
 	{long: "--api-key", group: forModel, arg: "KEY", about: "key for this run; never stored", takes: value, set: func(a *Args, v *string) { a.APIKey = strings.Clone(*v) }}, // the argument itself is forgotten

@@ -320,12 +320,9 @@ func (p *program) noPackage(source string) error {
 }
 
 func runList(_ context.Context, p *program, c *command, words []string) error {
-	g, ok, err := c.parse(p, words)
+	g, ok, err := c.parseOptions(p, words)
 	if !ok {
 		return err
-	}
-	if len(g.words) > 0 {
-		return p.misused("Unexpected argument %s.\nUsage: pinch %s", printable(g.words[0]), c.line())
 	}
 	shelf, _, err := p.openPackages(g)
 	if err != nil {

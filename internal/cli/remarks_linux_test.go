@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,59 @@ func TestInstallForAnUntrustedProjectIsSaid(t *testing.T) {
 	a := startAtTerminal(t, home, "install", "-l", "./pack")
 	a.await("so the package does not count yet: pinch trust yes")
 	a.end(0)
+}
+
+// A person is told that what is called is there, and does not count.
+func TestCallsOfAnUntrustedProjectAreSaid(t *testing.T) {
+	const hint = "this project brings it and is not trusted"
+	home := t.TempDir() // the working folder too
+	for name, text := range map[string]string{
+		".pi/prompts/deploy.md":    "Deploy it.",
+		".pi/skills/ship/SKILL.md": "---\nname: ship\ndescription: Ships\n---\nShip it.",
+	} {
+		path := filepath.Join(home, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, call := range []string{"/skill:ship now", "/deploy"} {
+		a := startAtTerminal(t, home, "--model", "demo/echo", "-p", call)
+		a.await(hint)
+		a.await("--approve trusts the project for one run, pinch trust yes from now on")
+		a.await(call)
+		a.end(0)
+	}
+	// Trusted, not there, and a path that a person writes of.
+	a := startAtTerminal(t, home, "--approve", "--model", "demo/echo", "-p", "/deploy")
+	a.await("Deploy it.")
+	a.end(0)
+	for _, call := range []string{"/nowhere", "/skill:nothing", "deploy"} {
+		a := startAtTerminal(t, home, "--model", "demo/echo", "-p", call)
+		a.await(call)
+		a.end(0)
+		if strings.Contains(a.text(), hint) {
+			t.Errorf("%s: %s", call, a.text())
+		}
+	}
+}
+
+// A person is told what is missing where nothing is asked.
+func TestMissingPromptIsSaid(t *testing.T) {
+	home := t.TempDir()
+	for _, args := range [][]string{{"-p"}, {"--mode", "json"}} {
+		a := startAtTerminal(t, home, append([]string{"--model", "demo/echo"}, args...)...)
+		a.await("There is no prompt: write it behind -p, pipe it in, or name a file as @FILE")
+		a.end(0)
+	}
+	a := startAtTerminal(t, home, "--model", "demo/echo", "-p", "hi")
+	a.await("hi")
+	a.end(0)
+	if strings.Contains(a.text(), "no prompt") {
+		t.Error(a.text())
+	}
 }
 
 // A person is told that another model answers than the one in the settings.

@@ -87,7 +87,7 @@ func TestStatusTellsOfAnExposedFile(t *testing.T) {
 	if err := os.Chmod(filepath.Join(p.home, "auth.json"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := runAuth(t.Context(), p, []string{"status"}); err != nil || !strings.Contains(out.String(), "groq") {
+	if err := runAuth(t.Context(), p, nil, []string{"status"}); err != nil || !strings.Contains(out.String(), "groq") {
 		t.Errorf("said %s, %v", out, err)
 	}
 	if !strings.HasPrefix(errs.String(), "Warning: The credentials file ") || !strings.Contains(errs.String(), "0644") {

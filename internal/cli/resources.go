@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,14 +87,41 @@ func (p *program) loadResources(a *Args, w *workspace, o *harness.Options) ([]re
 		return sections
 	}
 	o.Expand = func(input string) string {
-		expanded, err := resource.ExpandSkill(input, f.skills)
+		expanded, err := f.expand(input)
 		if err != nil {
 			p.warn("%s", sentence(err))
-			return input
+		} else if expanded == input {
+			p.hintTrust(a, w, input)
 		}
-		return resource.ExpandTemplate(expanded, f.templates)
+		return expanded
 	}
 	return f.skills, f.templates, nil
+}
+
+// expand replaces a skill or template that an input calls.
+func (f *foundResources) expand(input string) (string, error) {
+	expanded, err := resource.ExpandSkill(input, f.skills)
+	if err != nil {
+		return input, err
+	}
+	return resource.ExpandTemplate(expanded, f.templates), nil
+}
+
+// hintTrust tells a person that an input calls a skill or template which the
+// project brings and which does not count, as nobody trusts the project.
+func (p *program) hintTrust(a *Args, w *workspace, input string) {
+	if w.trusted || !p.errTerminal || !strings.HasPrefix(input, "/") {
+		return
+	}
+	quiet, trusting := *p, *a
+	quiet.errs, trusting.Approve = io.Discard, new(true)
+	own, err := quiet.openWorkspace(&trusting, w.folders.Cwd)
+	if err != nil {
+		return
+	}
+	if expanded, err := quiet.findResources(&trusting, own).expand(input); err == nil && expanded != input {
+		p.warn("The model gets %s as it stands: this project brings it and is not trusted. Look at it; --approve trusts the project for one run, pinch trust yes from now on", strings.Fields(input)[0])
+	}
 }
 
 // entries is a list of paths and patterns of a settings file.

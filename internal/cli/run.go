@@ -85,8 +85,11 @@ func (p *program) run(ctx context.Context, a *Args) error {
 	if line := recovered(cutOff, len(prompts) > 0 && prompts[0].Continue); line != "" {
 		p.warn("%s", line)
 	}
+	if len(prompts) == 0 && p.errTerminal { // for scripts it is nothing to do, as with pi
+		p.warn("There is no prompt: write it behind -p, pipe it in, or name a file as @FILE")
+	}
 	if len(prompts) > 0 {
-		if err := r.checkKey(); err != nil {
+		if err := r.checkKey(ctx); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,12 +20,12 @@ import (
 	"github.com/pinch-agent/pinch/session/jsonl"
 )
 
-const sessionsUsage = `Usage: pinch sessions [list] [WORD...] [--all] [--limit N] [--json]
-       pinch sessions tree SESSION
-       pinch sessions rename SESSION NAME
-       pinch sessions move SESSION [DIR]
-       pinch sessions delete SESSION... [--yes]
-       pinch sessions export SESSION FILE.jsonl [--tree] [--replace]
+const sessionsText = `  pinch sessions [list] [WORD...] [--all] [--limit N] [--json]
+  pinch sessions tree SESSION
+  pinch sessions rename SESSION NAME
+  pinch sessions move SESSION [DIR]
+  pinch sessions delete SESSION... [--yes]
+  pinch sessions export SESSION FILE.jsonl [--tree] [--replace]
 
 Lists the sessions of this folder, or of --all folders, newest first. Words are
 looked for in names, ids, texts and folders, what matches best first: "a phrase"
@@ -35,36 +36,44 @@ makes a session one of DIR, this folder by default, when its own was moved. expo
 writes the branch that goes on, or the whole --tree. Each takes --session-dir DIR.
 `
 
-// sessionsArgs are the words behind "pinch sessions".
-type sessionsArgs struct {
-	words      []string
-	sessionDir string
-	limit      int
-
-	all, json, yes, tree, replace bool
+// sessionsCommands are the commands behind "pinch sessions".
+func sessionsCommands(listed []commandOption, kept commandOption) []command {
+	return []command{
+		{name: "list", usage: "[WORD...] [--all] [--limit N] [--json]", about: "list and search sessions", options: listed},
+		{name: "tree", usage: "SESSION", about: "show all branches of a session", options: []commandOption{kept}},
+		{name: "rename", usage: "SESSION NAME", about: "name a session", options: []commandOption{kept}},
+		{name: "move", usage: "SESSION [DIR]", about: "make a session one of another folder", options: []commandOption{kept}, files: true},
+		{name: "delete", usage: "SESSION... [--yes]", about: "delete sessions",
+			options: []commandOption{{long: "--yes", about: "without asking"}, kept}},
+		{name: "export", usage: "SESSION FILE.jsonl [--tree] [--replace]", about: "write a session to a file", files: true,
+			options: []commandOption{{long: "--tree", about: "all branches"}, {long: "--replace", about: "over a file that is there"}, kept}},
+	}
 }
 
 // runSessions is "pinch sessions".
-func runSessions(ctx context.Context, p *program, words []string) error {
-	if asksHelp(words) {
-		_, err := io.WriteString(p.out, sessionsUsage)
+func runSessions(ctx context.Context, p *program, c *command, words []string) error {
+	name := "list"
+	if len(words) > 0 {
+		if sub := find(c.below, words[0]); sub != nil {
+			name, words = sub.name, words[1:]
+			c = new(*sub)
+			c.name = "sessions " + name
+		}
+	}
+	g, ok, err := c.parse(p, words)
+	if !ok {
 		return err
 	}
-	name := "list"
-	if len(words) > 0 && slices.Contains([]string{"list", "tree", "rename", "move", "delete", "export"}, words[0]) {
-		name, words = words[0], words[1:]
-	}
-	a, err := parseSessions(name, words)
-	if err != nil {
+	if err := checkSessionWords(name, len(g.words)); err != nil {
 		return fmt.Errorf("%w (pinch sessions --help says how it is used)", err)
 	}
-	r := p.sessionsOf(a.sessionDir)
+	r := p.sessionsOf(g.options["--session-dir"])
 	r.Trash = jsonl.Trash
 	if name == "list" {
-		return p.listSessions(ctx, r, a)
+		return p.listSessions(ctx, r, g)
 	}
 	var found []jsonl.Match
-	for i, arg := range a.words {
+	for i, arg := range g.words {
 		if i > 0 && name != "delete" {
 			break
 		}
@@ -78,75 +87,31 @@ func runSessions(ctx context.Context, p *program, words []string) error {
 	case "tree":
 		err = p.showTree(found[0])
 	case "rename":
-		err = r.SetName(found[0].Path, a.words[1])
+		err = r.SetName(found[0].Path, g.words[1])
 	case "move":
-		err = p.moveSession(r, found[0], a.words[1:])
+		err = p.moveSession(r, found[0], g.words[1:])
 	case "delete":
-		err = p.deleteSessions(ctx, r, found, a.yes)
+		err = p.deleteSessions(ctx, r, found, g.has("--yes"))
 	case "export":
-		err = p.exportSession(found[0], a)
+		err = p.exportSession(found[0], g)
 	}
 	return sessionError(err)
 }
 
-// parseSessions reads the words behind a sessions command.
-func parseSessions(name string, words []string) (*sessionsArgs, error) {
-	a := &sessionsArgs{}
-	options := map[string][]string{
-		"list": {"--all", "--json", "--limit"}, "delete": {"--yes"}, "export": {"--tree", "--replace"},
-	}
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if word == "--" {
-			a.words = append(a.words, words[i+1:]...)
-			break
-		}
-		if !strings.HasPrefix(word, "--") {
-			a.words = append(a.words, word)
-			continue
-		}
-		if word != "--session-dir" && !slices.Contains(options[name], word) {
-			return nil, fmt.Errorf("Unknown option for pinch sessions %s: %s", name, word)
-		}
-		switch word {
-		case "--all":
-			a.all = true
-		case "--json":
-			a.json = true
-		case "--yes":
-			a.yes = true
-		case "--tree":
-			a.tree = true
-		case "--replace":
-			a.replace = true
-		default:
-			if i++; i == len(words) || words[i] == "" {
-				return nil, fmt.Errorf("%s requires a value", word)
-			}
-			if word == "--session-dir" {
-				a.sessionDir = words[i]
-				continue
-			}
-			n, err := strconv.Atoi(words[i])
-			if err != nil || n < 1 {
-				return nil, errors.New("--limit is a number of sessions")
-			}
-			a.limit = n
-		}
-	}
-	switch n := len(a.words); {
+func checkSessionWords(name string, n int) error {
+	switch {
 	case name == "tree" && n != 1:
-		return nil, errors.New("tree takes a session")
+		return errors.New("tree takes a session")
 	case name == "rename" && n != 2:
-		return nil, errors.New("rename takes a session and a name")
+		return errors.New("rename takes a session and a name")
 	case name == "move" && n != 1 && n != 2:
-		return nil, errors.New("move takes a session and a folder")
+		return errors.New("move takes a session and a folder")
 	case name == "delete" && n == 0:
-		return nil, errors.New("delete takes sessions")
+		return errors.New("delete takes sessions")
 	case name == "export" && n != 2:
-		return nil, errors.New("export takes a session and the name of a file")
+		return errors.New("export takes a session and the name of a file")
 	}
-	return a, nil
+	return nil
 }
 
 // theSession is the session that a person names. Where the beginning of an id fits
@@ -194,35 +159,39 @@ func sharesBeginning(files []string, m jsonl.Match, arg string) bool {
 	})
 }
 
-func (p *program) listSessions(ctx context.Context, r *jsonl.Repository, a *sessionsArgs) error {
-	query, err := session.ParseQuery(strings.Join(a.words, " "))
+func (p *program) listSessions(ctx context.Context, r *jsonl.Repository, g *given) error {
+	query, err := session.ParseQuery(strings.Join(g.words, " "))
 	if err != nil {
 		return err
 	}
+	all, limit := g.has("--all"), math.MaxInt
+	if g.has("--limit") {
+		if limit, err = strconv.Atoi(g.options["--limit"]); err != nil || limit < 1 {
+			return errors.New("--limit is a number of sessions")
+		}
+	}
 	o := jsonl.SearchOptions{Progress: p.progress("Reading sessions")}
-	if !a.all {
+	if !all {
 		o.CWD = p.cwd
 	}
 	list, err := r.Search(ctx, query, o)
 	if err != nil {
 		return err
 	}
-	if a.limit > 0 {
-		list = list[:min(a.limit, len(list))]
-	}
+	list = list[:min(limit, len(list))]
 	switch {
-	case a.json:
+	case g.has("--json"):
 		_, err = fmt.Fprintf(p.out, "%s\n", sessionsJSON(list))
-	case len(list) == 0 && len(a.words) > 0 && !a.all:
+	case len(list) == 0 && len(g.words) > 0 && !all:
 		_, err = fmt.Fprintln(p.out, "No sessions of this folder have these words; --all looks everywhere.")
-	case len(list) == 0 && len(a.words) > 0:
+	case len(list) == 0 && len(g.words) > 0:
 		_, err = fmt.Fprintln(p.out, "No sessions have these words.")
-	case len(list) == 0 && !a.all:
+	case len(list) == 0 && !all:
 		_, err = fmt.Fprintln(p.out, "No sessions of this folder; --all looks everywhere.")
 	case len(list) == 0:
 		_, err = fmt.Fprintln(p.out, "No sessions.")
 	default:
-		_, err = io.WriteString(p.out, sessionsTable(list, a.all, p.home))
+		_, err = io.WriteString(p.out, sessionsTable(list, all, p.home))
 	}
 	return err
 }
@@ -315,8 +284,8 @@ func (p *program) deleteSessions(ctx context.Context, r *jsonl.Repository, list 
 	return nil
 }
 
-func (p *program) exportSession(m jsonl.Match, a *sessionsArgs) error {
-	to := p.path(a.words[1])
+func (p *program) exportSession(m jsonl.Match, g *given) error {
+	to := p.path(g.words[1])
 	if filepath.Ext(to) != ".jsonl" {
 		return fmt.Errorf("%s: the name of the file has to end in .jsonl; pinch --export writes a page to look at", to)
 	}
@@ -325,7 +294,7 @@ func (p *program) exportSession(m jsonl.Match, a *sessionsArgs) error {
 		return err
 	}
 	defer s.Close()
-	if err := jsonl.Export(s, to, jsonl.ExportOptions{Tree: a.tree, Replace: a.replace}); err != nil {
+	if err := jsonl.Export(s, to, jsonl.ExportOptions{Tree: g.has("--tree"), Replace: g.has("--replace")}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(p.out, to)

@@ -15,25 +15,22 @@ import (
 	"github.com/pinch-agent/pinch/session/jsonl"
 )
 
-const statsUsage = `Usage: pinch stats [--by day|model|project|session[,...]] [--days N | --since DAY] [--until DAY]
-                   [--project DIR] [--session-dir DIR] [--json]
-
-Tokens and cost of the sessions that are kept, by day when nothing else is said.
-DAY is 2026-03-31, and counts as a whole; --project . is the current folder and
-those below it. What forks share counts once, summaries and tools count too.
+const statsText = `By day when nothing else is said. DAY is 2026-03-31, and counts as a whole;
+--project . is the current folder and those below it. What forks share counts
+once, summaries and tools count too.
 `
 
 // runStats is "pinch stats".
-func runStats(ctx context.Context, p *program, words []string) error {
-	if asksHelp(words) {
-		_, err := io.WriteString(p.out, statsUsage)
+func runStats(ctx context.Context, p *program, c *command, words []string) error {
+	g, ok, err := c.parseOptions(p, words)
+	if !ok {
 		return err
 	}
-	q, o, err := p.statsQuery(words, time.Now())
+	q, err := p.statsQuery(g, time.Now())
 	if err != nil {
 		return err
 	}
-	report, err := stats.Collect(ctx, p.sessionsOf(o.sessionDir).Files(""), q, p.progress("Reading sessions"))
+	report, err := stats.Collect(ctx, p.sessionsOf(g.options["--session-dir"]).Files(""), q, p.progress("Reading sessions"))
 	if err != nil {
 		return err
 	}
@@ -42,7 +39,7 @@ func runStats(ctx context.Context, p *program, words []string) error {
 			p.warn("Not counted: %v", err)
 		}
 	}
-	if o.json {
+	if g.has("--json") {
 		_, err = fmt.Fprintf(p.out, "%s\n", report.JSON(&q))
 	} else {
 		_, err = io.WriteString(p.out, report.Table(q.By, p.home))
@@ -50,67 +47,46 @@ func runStats(ctx context.Context, p *program, words []string) error {
 	return err
 }
 
-type statsOptions struct {
-	json       bool
-	sessionDir string
-}
-
-// statsQuery reads the words behind "pinch stats".
-func (p *program) statsQuery(words []string, now time.Time) (q stats.Query, o statsOptions, err error) {
+// statsQuery is what the options of "pinch stats" ask for.
+func (p *program) statsQuery(g *given, now time.Time) (q stats.Query, err error) {
 	q.By = []stats.Dimension{stats.Day}
-	days := 0
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if word == "--json" {
-			o.json = true
-			continue
-		}
-		if !slices.Contains([]string{"--by", "--days", "--since", "--until", "--project", "--session-dir"}, word) {
-			return q, o, fmt.Errorf("Unknown word for pinch stats: %s (pinch stats --help says how it is used)", word)
-		}
-		if i++; i == len(words) || words[i] == "" {
-			return q, o, fmt.Errorf("%s requires a value", word)
-		}
-		value := words[i]
-		switch word {
-		case "--by":
-			q.By = nil
-			for _, name := range splitList(value) {
-				d := stats.Dimension(name)
-				if !slices.Contains(stats.Dimensions(), d) {
-					return q, o, fmt.Errorf("--by is one or several of day, model, project and session, separated by commas, and not %q", name)
-				}
-				if !slices.Contains(q.By, d) {
-					q.By = append(q.By, d)
-				}
+	if by := splitList(g.options["--by"]); by != nil {
+		q.By = nil
+		for _, name := range by {
+			d := stats.Dimension(name)
+			if !slices.Contains(stats.Dimensions(), d) {
+				return q, fmt.Errorf("--by is one or several of day, model, project and session, separated by commas, and not %q", name)
 			}
-		case "--days":
-			if days, err = strconv.Atoi(value); err != nil || days < 1 || days > 1e5 {
-				return q, o, errors.New("--days is a number of days, today included")
+			if !slices.Contains(q.By, d) {
+				q.By = append(q.By, d)
 			}
-		case "--since":
-			q.Since, err = day(value, now.Location())
-		case "--until":
-			if q.Until, err = day(value, now.Location()); err == nil {
-				q.Until = q.Until.AddDate(0, 0, 1)
-			}
-		case "--project":
-			q.Project = p.path(value)
-		case "--session-dir":
-			o.sessionDir = value
-		}
-		if err != nil {
-			return q, o, fmt.Errorf("%s is a day such as %s", word, now.Format(time.DateOnly))
 		}
 	}
-	switch {
-	case days > 0 && !q.Since.IsZero():
-		return q, o, errors.New("--days cannot be combined with --since")
-	case days > 0:
+	for option, to := range map[string]*time.Time{"--since": &q.Since, "--until": &q.Until} {
+		if !g.has(option) {
+			continue
+		}
+		if *to, err = day(g.options[option], now.Location()); err != nil {
+			return q, fmt.Errorf("%s is a day such as %s", option, now.Format(time.DateOnly))
+		}
+	}
+	if !q.Until.IsZero() {
+		q.Until = q.Until.AddDate(0, 0, 1)
+	}
+	if g.has("--project") {
+		q.Project = p.path(g.options["--project"])
+	}
+	switch days, err := strconv.Atoi(g.options["--days"]); {
+	case !g.has("--days"):
+	case err != nil || days < 1 || days > 1e5:
+		return q, errors.New("--days is a number of days, today included")
+	case !q.Since.IsZero():
+		return q, errors.New("--days cannot be combined with --since")
+	default:
 		y, m, d := now.Date()
 		q.Since = time.Date(y, m, d+1-days, 0, 0, 0, 0, now.Location())
 	}
-	return q, o, nil
+	return q, nil
 }
 
 // day is the beginning of a day.

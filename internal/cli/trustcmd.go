@@ -27,7 +27,7 @@ func runTrust(ctx context.Context, p *program, c *command, words []string) error
 	case 2:
 		dir = p.path(g.words[1])
 	default:
-		return errTooManyWords
+		return p.misused("Usage: pinch %s", c.line())
 	}
 	f := resource.Locate(p.getenv, p.home, dir)
 	switch decision {

@@ -121,12 +121,12 @@ func (g *group) report(t *testing.T, name string, o outcome, allowed []deviation
 		bad = append(bad, field+": "+msg)
 	}
 	sort.Strings(bad)
-	issue, isPending := pendingIssue(t, g.name+"/"+name)
+	missing, isPending := pendingFor(t, g.name+"/"+name)
 	switch {
 	case isPending && len(bad) > 0:
 		g.pending++
 		if *verbose {
-			t.Logf("pending %s/%s (%s): %s", g.name, name, issue, strings.Join(bad, "; "))
+			t.Logf("pending %s/%s (waits for %s): %s", g.name, name, missing, strings.Join(bad, "; "))
 		}
 	case isPending:
 		g.failed++
@@ -159,26 +159,28 @@ var pendingOnce = sync.OnceValues(func() (map[string]string, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		name, issue, _ := strings.Cut(line, " ")
-		out[name] = strings.TrimSpace(issue)
+		name, missing, _ := strings.Cut(line, " ")
+		if out[name] = strings.TrimSpace(missing); out[name] == "" {
+			return nil, fmt.Errorf("pending.txt does not say what %s waits for", name)
+		}
 	}
 	return out, nil
 })
 
-// pendingIssue is the issue that owns a case. A listed name that ends in *
-// stands for all cases that begin with it.
-func pendingIssue(t *testing.T, name string) (issue string, ok bool) {
+// pendingFor is what a case waits for. A listed name that ends in * stands for
+// all cases that begin with it.
+func pendingFor(t *testing.T, name string) (missing string, ok bool) {
 	t.Helper()
 	p, err := pendingOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if issue, ok = p[name]; ok {
-		return issue, true
+	if missing, ok = p[name]; ok {
+		return missing, true
 	}
-	for pattern, issue := range p {
+	for pattern, missing := range p {
 		if matchCase(pattern, name) {
-			return issue, true
+			return missing, true
 		}
 	}
 	return "", false

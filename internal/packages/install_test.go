@@ -210,12 +210,12 @@ func TestChangedAndForeignFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Inspect(dir)
-	if err != nil || s.Status != Altered || s.Differences.String() != "b, new, skills/s.md" {
+	if err != nil || s.Status != Altered || s.Differences.String() != "b (missing), new (new), skills/s.md" {
 		t.Fatalf("%+v %v", s, err)
 	}
 	r.publish(t, "a", "1.1.0", map[string]string{"skills/s.md": "two"})
 	_, err = f.install("npm:a", false)
-	f.fails(Changed, "b, new, skills/s.md", err)
+	f.fails(Changed, "b (missing), new (new), skills/s.md", err)
 	f.has("npm:a", "skills/s.md", "mine")
 	if _, err := f.install("npm:a", true); err != nil {
 		t.Fatal(err)

@@ -99,7 +99,8 @@ type State struct {
 	Differences Differences // of Altered
 }
 
-// Differences are paths in a package that are not as recorded, sorted.
+// Differences are paths in a package that are not as recorded, sorted; behind
+// those of files that are gone or were not recorded stands what they are.
 type Differences []string
 
 func (d Differences) String() string {
@@ -131,13 +132,16 @@ func Inspect(dir string) (State, error) {
 		d = append(d, File)
 	}
 	for name, hash := range r.Files {
-		if found[name] != hash {
+		switch is, there := found[name]; {
+		case !there:
+			d = append(d, name+" (missing)")
+		case is != hash:
 			d = append(d, name)
 		}
 		delete(found, name)
 	}
 	for name := range found {
-		d = append(d, name)
+		d = append(d, name+" (new)")
 	}
 	slices.Sort(d)
 	if d == nil {

@@ -3,6 +3,8 @@ package settings
 import (
 	"fmt"
 	"strings"
+
+	"github.com/pinch-agent/pinch/internal/spelling"
 )
 
 // ProblemKind tells problems with single settings apart.
@@ -73,64 +75,29 @@ func (p *Problem) setting() string {
 	return p.Key
 }
 
-// suggest names the setting that was meant by a name that is none: the only one
-// beside it that is spelled nearly so, and that the file does not have.
+// suggest names the setting that was meant by a name that is none: one beside it
+// that is spelled nearly so, and that the file does not have.
 func suggest(root object, name string) string {
 	parent, last := "", name
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		parent, last = name[:i+1], name[i+1:]
 	}
-	allowed := 0
-	switch n := len(last); {
-	case n > 40:
+	meant := spelling.Meant(last, func(yield func(string) bool) {
+		for _, k := range keys() {
+			rest, ok := strings.CutPrefix(k.name, parent)
+			if !ok || k.old {
+				continue
+			}
+			rest, _, _ = strings.Cut(rest, ".")
+			if root.at(strings.Split(parent+rest, ".")) == nil && !yield(rest) {
+				return
+			}
+		}
+	})
+	if meant == "" {
 		return ""
-	case n >= 8:
-		allowed = 2
-	case n >= 4:
-		allowed = 1
 	}
-	found := ""
-	for _, k := range keys() {
-		rest, ok := strings.CutPrefix(k.name, parent)
-		if !ok || k.old {
-			continue
-		}
-		rest, _, _ = strings.Cut(rest, ".")
-		near := strings.EqualFold(rest, last) || distance(rest, last) <= allowed
-		if !near || parent+rest == found || root.at(strings.Split(parent+rest, ".")) != nil {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = parent + rest
-	}
-	return found
-}
-
-// distance is how many letters have to be added, left out, changed or swapped
-// with their neighbour to make b of a.
-func distance(a, b string) int {
-	before, last := []int(nil), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		now := make([]int, len(b)+1)
-		now[0] = i + 1
-		for j := range len(b) {
-			change := 1
-			if a[i] == b[j] {
-				change = 0
-			}
-			now[j+1] = min(last[j]+change, last[j+1]+1, now[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				now[j+1] = min(now[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, now
-	}
-	return last[len(b)]
+	return parent + meant
 }
 
 // checkValue reports whether a value is one that a setting may have: nil, or a

@@ -59,17 +59,6 @@ func TestProjectProblems(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"theme", "theme", 0}, {"theme", "teme", 1}, {"theme", "htheme", 1}, {"theme", "thmee", 1}, {"theme", "thumb", 2}, {"abc", "xyz", 3}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("%s, %s: %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 func TestSplit(t *testing.T) {
 	for name, want := range map[string]string{
 		"theme":                                   "theme",

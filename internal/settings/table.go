@@ -38,7 +38,7 @@ var keys = sync.OnceValue(func() []key {
 		{name: "steeringMode", kind: oneOf{"all", "one-at-a-time"}, standard: `"one-at-a-time"`, means: "how many of the messages that steer a run are delivered before a request"},
 		{name: "followUpMode", kind: oneOf{"all", "one-at-a-time"}, standard: `"one-at-a-time"`, means: "how many of the messages that wait for the end of a run are delivered then"},
 		{name: "sessionDir", kind: text{}, note: "`sessions` in the agent folder, by working folder", means: "folder for sessions, relative to the working folder; counts in a project that is not trusted too"},
-		{name: "defaultProjectTrust", kind: oneOf{"ask", "always", "never"}, standard: `"ask"`, user: true, means: "whether the files of a project count that nobody decided about; without a terminal `ask` is no"},
+		{name: "defaultProjectTrust", kind: oneOf{"ask", "always", "never"}, standard: `"ask"`, user: true, means: "whether the files of a project count that nobody decided about; no mode of this version asks, so `ask` is no"},
 
 		{name: "compaction.enabled", kind: boolean{}, standard: `true`, means: "whether a conversation that runs out of room is summarised by itself"},
 		{name: "compaction.reserveTokens", kind: tokens, standard: `16384`, strict: true, means: "room in the context window that is kept free for the answer"},

@@ -18,7 +18,7 @@ import (
 const module = "github.com/pinch-agent/pinch/"
 
 // leaves may be imported by every package: they import nothing of ours.
-var leaves = []string{"internal/jsonwire", "internal/jsonschema", "internal/regular", "internal/version", "internal/invoke", "internal/jsonedit", "internal/sharedfile"}
+var leaves = []string{"internal/jsonwire", "internal/jsonschema", "internal/regular", "internal/version", "internal/invoke", "internal/jsonedit", "internal/sharedfile", "internal/spelling", "internal/panics"}
 
 type rule struct {
 	pkg string
@@ -36,6 +36,8 @@ var rules = []rule{
 	{"internal/invoke", nil},
 	{"internal/jsonedit", nil},
 	{"internal/sharedfile", nil},
+	{"internal/spelling", nil},
+	{"internal/panics", nil},
 	{"llm", nil},
 	{"env", nil},
 	{"env/envtest", []string{"env"}},

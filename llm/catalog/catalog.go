@@ -64,6 +64,7 @@ type Catalog struct {
 	added   []addition             // providers and models of the program, in order
 	file    *overlay               // models.json, nil until read
 	problem error                  // why models.json is not in use
+	remarks []Remark               // on models.json
 	fetched *modelStore            // models-store.json, nil until read
 	virtual []VirtualModel         // of the program, in order
 	list    []Provider             // what providers returns, nil until made
@@ -131,6 +132,15 @@ func (c *Catalog) Problem() error {
 	defer c.mu.Unlock()
 	c.overlay()
 	return c.problem
+}
+
+// Remarks are on members of models.json whose names look like slips. Other
+// members that it does not know it leaves alone without a word.
+func (c *Catalog) Remarks() []Remark {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.overlay()
+	return slices.Clone(c.remarks)
 }
 
 // Reload forgets what was read of models.json and models-store.json, so that the

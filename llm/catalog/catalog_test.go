@@ -92,8 +92,8 @@ func TestBuiltin(t *testing.T) {
 		for _, m := range models {
 			overrides = mergeFlat(overrides, fmt.Appendf(nil, "{%s:%s}", jsonwire.Get(m, "id"), m))
 		}
-		if _, err := readOverlay(e.Name(), fmt.Appendf(nil, `{"providers":{%q:{"modelOverrides":%s}}}`, id, overrides)); err != nil {
-			t.Errorf("%s: %v", e.Name(), err)
+		if _, remarks, err := readOverlay(e.Name(), fmt.Appendf(nil, `{"providers":{%q:{"modelOverrides":%s}}}`, id, overrides)); err != nil || remarks != nil {
+			t.Errorf("%s: %v %v", e.Name(), err, remarks)
 		}
 	}
 	opus := c.Find("anthropic", "claude-opus-4-5")
@@ -140,7 +140,10 @@ func TestResolve(t *testing.T) {
 		{"", "", "", "", "", `Model "" not found. Use --list-models to see available models.`},
 		{"plain", "nobody", "", "", "", `Unknown provider "nobody". Use --list-models to see available providers/models.`},
 		// Several routers list it, none is set up.
-		{"openai/gpt-oss-20b", "", "", "", "", `Model "openai/gpt-oss-20b" is ambiguous (openrouter/openai/gpt-oss-20b, groq/openai/gpt-oss-20b, together/openai/gpt-oss-20b, nvidia/openai/gpt-oss-20b, vercel-ai-gateway/openai/gpt-oss-20b). Use --provider to choose one.`},
+		{"openai/gpt-oss-20b", "", "", "", "", `Model "openai/gpt-oss-20b" is ambiguous: openrouter, groq, together, nvidia and vercel-ai-gateway have models that fit. Use --provider to choose one, or name the model whole, such as openrouter/openai/gpt-oss-20b.`},
+		{"gorq/llama", "", "", "", "", `Model "gorq/llama" not found. Did you mean "groq/llama"? Use --list-models to see available models.`},
+		{"vendor/thinkre:high", "", "", "", "", `Model "vendor/thinkre:high" not found. Did you mean "vendor/thinker"? Use --list-models to see available models.`},
+		{"plain", "Scripteed", "", "", "", `Unknown provider "Scripteed". Did you mean "scripted"? Use --list-models to see available providers/models.`},
 		{"openai/gpt-oss-20b", "groq", "groq/openai/gpt-oss-20b", "", "", ""},
 		{"groq/openai/gpt-oss-20b", "", "groq/openai/gpt-oss-20b", "", "", ""},
 		{"huggingface/some/model", "", "huggingface/some/model", "", `Model "some/model" not found for provider "huggingface". Using custom model id.`, ""},
@@ -482,7 +485,7 @@ func FuzzModelsJSON(f *testing.F) {
 	f.Add(`{"providers":{"x":{"modelOverrides":{"m":{"cost":{"tiers":[{"inputTokensAbove":1,"input":1,"output":1,"cacheRead":1,"cacheWrite":1}]}}}}}}`)
 	f.Add(`{"providers":{"anthropic":{"compat":{"chatTemplateArgs":{}},"modelOverrides":{"claude-opus-4-5":{"compat":{"chatTemplateArgs":{"a":1}},"samplingParamsByThinkingLevel":{"low":{"top_p":1}}}}}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		file, err := readOverlay("models.json", []byte(text))
+		file, _, err := readOverlay("models.json", []byte(text))
 		if err != nil {
 			if file != nil || err.Error() == "" {
 				t.Fatal("an error with a result or without words")
@@ -551,9 +554,13 @@ func TestSecretNames(t *testing.T) {
 	}
 }
 
-func TestLongListsOfModelsAreCut(t *testing.T) {
-	e := &NotFoundError{Pattern: "x", Ambiguous: slices.Repeat([]*llm.Model{{Provider: "p", ID: "m"}}, 12)}
-	if got := e.Error(); strings.Count(got, "p/m") != 10 || !strings.Contains(got, "p/m, and 2 more)") {
+func TestLongListsOfProvidersAreCut(t *testing.T) {
+	e := &NotFoundError{Pattern: "x"}
+	for i := range 24 {
+		e.Ambiguous = append(e.Ambiguous, &llm.Model{Provider: fmt.Sprintf("p%02d", i/2), ID: fmt.Sprintf("m-%d", i)})
+	}
+	want := `Model "x" is ambiguous: p00, p01, p02, p03, p04, p05, p06, p07, p08, p09 and 2 more providers have models that fit. Use --provider to choose one, or name the model whole, such as p00/m-1.`
+	if got := e.Error(); got != want {
 		t.Error(got)
 	}
 }

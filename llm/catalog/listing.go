@@ -268,15 +268,7 @@ func checkListed(raw []jsontext.Value, known *Provider, existing []*llm.Model) (
 		}
 		check := &checker{text: entry}
 		check.r.Reset(entry)
-		fields{required: []string{"id"}, member: func(name string) shape {
-			switch name {
-			case "id", "api", "baseUrl":
-				return nonEmpty
-			case "cost":
-				return checkCost(false)
-			}
-			return modelField(name)
-		}}.check(check, "")
+		modelEntry(checkCost(false)).check(check, "")
 		if len(check.problems) > 0 {
 			return nil, fmt.Errorf("entry %d: %s %s", i, strings.TrimPrefix(check.problems[0].path, "/"), check.problems[0].text)
 		}

@@ -75,7 +75,7 @@ func (c *Catalog) overlay() *overlay {
 	if c.file != nil {
 		return c.file
 	}
-	c.file, c.problem = &overlay{}, nil
+	c.file, c.problem, c.remarks = &overlay{}, nil, nil
 	if c.o.ModelsFile == "" {
 		return c.file
 	}
@@ -87,7 +87,8 @@ func (c *Catalog) overlay() *overlay {
 		c.problem = &FileError{Path: c.o.ModelsFile, Cause: err}
 		return c.file
 	}
-	file, err := readOverlay(c.o.ModelsFile, text)
+	file, remarks, err := readOverlay(c.o.ModelsFile, text)
+	c.remarks = remarks
 	if err == nil {
 		err = c.usable(file)
 	}
@@ -99,8 +100,9 @@ func (c *Catalog) overlay() *overlay {
 	return c.file
 }
 
-// readOverlay parses and checks the text of models.json.
-func readOverlay(path string, text []byte) (*overlay, error) {
+// readOverlay parses and checks the text of models.json. There are remarks also
+// on a file of the wrong shape: a slip may be why.
+func readOverlay(path string, text []byte) (*overlay, []Remark, error) {
 	text = jsonedit.Plain(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
 	check := &checker{text: text}
 	checkFile(check)
@@ -110,17 +112,20 @@ func readOverlay(path string, text []byte) (*overlay, error) {
 			line := bytes.Count(text[:at], []byte("\n")) + 1
 			err = fmt.Errorf("%s (line %d, column %d)", syntax.Msg, line, at-bytes.LastIndexByte(text[:at], '\n'))
 		}
-		return nil, &FileError{Path: path, Cause: err}
+		return nil, nil, &FileError{Path: path, Cause: err}
+	}
+	for i := range check.remarks {
+		check.remarks[i].Path = path
 	}
 	if check.problems != nil {
-		return nil, &SchemaError{Path: path, problems: check.problems}
+		return nil, check.remarks, &SchemaError{Path: path, problems: check.problems}
 	}
 	file := &overlay{}
 	for _, m := range members(jsonwire.Get(text, "providers")) {
 		file.at.of(m.name, len(file.providers))
 		file.providers = append(file.providers, readProvider(m.name, m.value))
 	}
-	return file, nil
+	return file, check.remarks, nil
 }
 
 func readProvider(id string, raw []byte) fileProvider {

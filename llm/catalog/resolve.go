@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pinch-agent/pinch/internal/spelling"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -24,25 +25,66 @@ type NotFoundError struct {
 	Pattern   string
 	Provider  string       // an unknown provider, when that is the reason
 	Ambiguous []*llm.Model // equally good models of several providers, when that is
+	Meant     string       // what the pattern or the provider may be a slip of; "" when that is not clear
 }
 
 func (e *NotFoundError) Error() string {
+	meant := ""
+	if e.Meant != "" {
+		meant = fmt.Sprintf(" Did you mean %q?", e.Meant)
+	}
 	switch {
 	case e.Provider != "":
-		return fmt.Sprintf("Unknown provider %q. Use --list-models to see available providers/models.", e.Provider)
+		return fmt.Sprintf("Unknown provider %q.%s Use --list-models to see available providers/models.", e.Provider, meant)
 	case e.Ambiguous != nil:
 		const shown = 10
-		var refs []string
-		for _, m := range e.Ambiguous[:min(len(e.Ambiguous), shown)] {
-			refs = append(refs, m.Ref())
+		var providers []string
+		for _, m := range e.Ambiguous {
+			if !slices.Contains(providers, m.Provider) {
+				providers = append(providers, m.Provider)
+			}
 		}
-		if more := len(e.Ambiguous) - shown; more > 0 {
-			refs = append(refs, fmt.Sprintf("and %d more", more))
+		one := best(ofProvider(e.Ambiguous, providers[0])).Ref()
+		if more := len(providers) - shown; more > 0 {
+			providers = append(providers[:shown], fmt.Sprintf("%d more providers", more))
 		}
-		return fmt.Sprintf("Model %q is ambiguous (%s). Use --provider to choose one.", e.Pattern, strings.Join(refs, ", "))
+		last := len(providers) - 1
+		if last > 0 {
+			providers = append(providers[:last-1], providers[last-1]+" and "+providers[last])
+		}
+		return fmt.Sprintf("Model %q is ambiguous: %s have models that fit. Use --provider to choose one, or name the model whole, such as %s.",
+			e.Pattern, strings.Join(providers, ", "), one)
 	default:
-		return fmt.Sprintf("Model %q not found. Use --list-models to see available models.", e.Pattern)
+		return fmt.Sprintf("Model %q not found.%s Use --list-models to see available models.", e.Pattern, meant)
 	}
+}
+
+// providerMeant is the provider that a name is likely to be a slip of.
+func (c *Catalog) providerMeant(name string) string {
+	return spelling.Meant(name, func(yield func(string) bool) {
+		for _, p := range c.Providers() {
+			if !yield(p.ID) {
+				return
+			}
+		}
+	})
+}
+
+// modelMeant is what a pattern is likely to be a slip of: the same model of
+// another provider, or one of models.
+func (c *Catalog) modelMeant(models []*llm.Model, pattern string) string {
+	head, tail, slash := strings.Cut(pattern, "/")
+	if p := c.providerMeant(head); slash && p != "" {
+		return p + "/" + tail
+	}
+	id, _ := splitLevel(pattern)
+	return spelling.Meant(id, func(yield func(string) bool) {
+		for _, m := range models {
+			if !yield(m.ID) {
+				return
+			}
+		}
+	})
 }
 
 // Resolve finds the model that a person means by pattern: an exact id, a
@@ -55,7 +97,7 @@ func (c *Catalog) Resolve(pattern, provider string) (Choice, error) {
 	if provider != "" {
 		p, ok := c.Provider(provider)
 		if !ok {
-			return Choice{}, &NotFoundError{Pattern: pattern, Provider: provider}
+			return Choice{}, &NotFoundError{Pattern: pattern, Provider: provider, Meant: c.providerMeant(provider)}
 		}
 		if head, tail, ok := strings.Cut(pattern, "/"); ok && strings.EqualFold(head, p.ID) {
 			pattern = tail
@@ -79,7 +121,7 @@ func (c *Catalog) Resolve(pattern, provider string) (Choice, error) {
 	}
 	choice, err := c.among(models, pattern)
 	if choice.Model == nil && err == nil {
-		err = &NotFoundError{Pattern: pattern}
+		return Choice{}, &NotFoundError{Pattern: pattern, Meant: c.modelMeant(models, pattern)}
 	}
 	return choice, err
 }

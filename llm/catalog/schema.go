@@ -1,16 +1,16 @@
 package catalog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/pinch-agent/pinch/llm"
+)
 
 // checkFile checks the text of models.json, comments already blanked.
 func checkFile(c *checker) {
 	c.r.Reset(c.text)
-	fields{required: []string{"providers"}, member: func(name string) shape {
-		if name == "providers" {
-			return dict(checkProvider)
-		}
-		return nil
-	}}.check(c, "")
+	fields{known: []field{{"providers", dict(checkProvider)}}, required: []string{"providers"}}.check(c, "")
 }
 
 func aString(c *checker, path string) { of(`"`, "a string")(c, path) }
@@ -21,96 +21,73 @@ func anObject(c *checker, path string) {
 }
 
 func checkProvider(c *checker, path string) {
-	fields{member: func(name string) shape {
-		switch name {
-		case "name", "baseUrl", "apiKey", "api", "modelsUrl":
-			return nonEmpty
-		case "oauth":
-			return word("radius")
-		case "headers":
-			return dict(aString)
-		case "authHeader":
-			return aBool
-		case "compat":
-			return checkCompat
-		case "models":
-			return list(checkModel)
-		case "modelOverrides":
-			return dict(checkOverride)
-		}
-		return nil
+	fields{known: []field{
+		{"name", nonEmpty},
+		{"baseUrl", nonEmpty},
+		{"apiKey", nonEmpty},
+		{"api", nonEmpty},
+		{"modelsUrl", nonEmpty},
+		{"oauth", word("radius")},
+		{"headers", dict(aString)},
+		{"authHeader", aBool},
+		{"compat", checkCompat},
+		{"models", list(checkModel)},
+		{"modelOverrides", dict(checkOverride)},
 	}}.check(c, path)
 }
 
-func checkModel(c *checker, path string) {
-	fields{required: []string{"id"}, member: func(name string) shape {
-		switch name {
-		case "id", "api", "baseUrl":
-			return nonEmpty
-		case "cost":
-			return checkCost(true)
-		}
-		return modelField(name)
-	}}.check(c, path)
-}
+func checkModel(c *checker, path string) { modelEntry(checkCost(true)).check(c, path) }
 
 func checkOverride(c *checker, path string) {
-	fields{member: func(name string) shape {
-		if name == "cost" {
-			return checkCost(false)
-		}
-		return modelField(name)
-	}}.check(c, path)
+	fields{known: modelFields(checkCost(false))}.check(c, path)
 }
 
-// modelField is the shape of what models and overrides share.
-func modelField(name string) shape {
-	switch name {
-	case "name":
-		return nonEmpty
-	case "reasoning":
-		return aBool
-	case "thinkingLevelMap":
-		return dict(of(`"n`, "a string or null"))
-	case "input":
-		return list(word("text", "image"))
-	case "inputLimits", "samplingParams":
-		return anObject
-	case "samplingParamsByThinkingLevel":
-		return dict(anObject)
-	case "promptCache":
-		return fields{member: func(name string) shape {
-			if name == "short" || name == "long" {
-				return aNumber
-			}
-			return nil
-		}}.check
-	case "contextWindow", "maxTokens":
-		return tokenCount
-	case "headers":
-		return dict(aString)
-	case "compat":
-		return checkCompat
+// modelEntry is the shape of a model that has an id.
+func modelEntry(cost shape) fields {
+	return fields{
+		known:    append(modelFields(cost), field{"id", nonEmpty}, field{"api", nonEmpty}, field{"baseUrl", nonEmpty}),
+		required: []string{"id"},
 	}
-	return nil
+}
+
+// modelFields are what models and overrides share.
+func modelFields(cost shape) []field {
+	return []field{
+		{"name", nonEmpty},
+		{"reasoning", aBool},
+		{"thinkingLevelMap", levels(of(`"n`, "a string or null"))},
+		{"input", list(word("text", "image"))},
+		{"inputLimits", anObject},
+		{"samplingParams", anObject},
+		{"samplingParamsByThinkingLevel", levels(anObject)},
+		{"promptCache", fields{known: []field{{"short", aNumber}, {"long", aNumber}}}.check},
+		{"contextWindow", tokenCount},
+		{"maxTokens", tokenCount},
+		{"headers", dict(aString)},
+		{"compat", checkCompat},
+		{"cost", cost},
+	}
+}
+
+// levels is an object with one shape for each thinking level, and for names that
+// are none.
+func levels(value shape) shape {
+	f := fields{other: func(string) shape { return value }}
+	for _, l := range llm.ThinkingLevels() {
+		f.known = append(f.known, field{string(l), value})
+	}
+	return f.check
 }
 
 func checkCost(whole bool) shape {
 	rates := []string{"input", "output", "cacheRead", "cacheWrite"}
-	rate := func(name string) shape {
-		switch name {
-		case "input", "output", "cacheRead", "cacheWrite", "inputTokensAbove":
-			return aNumber
-		}
-		return nil
+	var known []field
+	for _, name := range rates {
+		known = append(known, field{name, aNumber})
 	}
-	tier := fields{required: append([]string{"inputTokensAbove"}, rates...), member: rate}
-	cost := fields{member: func(name string) shape {
-		if name == "tiers" {
-			return list(tier.check)
-		}
-		return rate(name)
-	}}
+	known = append(known, field{"inputTokensAbove", aNumber})
+	tier := fields{known: known, required: append([]string{"inputTokensAbove"}, rates...)}
+	cost := fields{known: append(slices.Clone(known), field{"tiers", list(tier.check)})}
 	if whole {
 		cost.required = rates
 	}
@@ -120,33 +97,73 @@ func checkCost(whole bool) shape {
 // checkCompat checks the flags of all wire formats together: which format a
 // model has may only be known once it is merged.
 func checkCompat(c *checker, path string) {
-	fields{member: compatField}.check(c, path)
+	f := fields{
+		known: []field{
+			{"maxTokensField", word("max_tokens", "max_completion_tokens")},
+			{"sessionAffinityFormat", word("openai", "openai-nosession", "openrouter")},
+			{"cacheControlFormat", word("anthropic")},
+			{"promptCacheKeyMode", word("auto", "enabled", "disabled")},
+			{"thinkingFormat", word("openai", "openrouter", "deepseek", "zai", "together", "qwen", "qwen-chat-template",
+				"chat-template", "baseten", "string-thinking", "ant-ling")},
+			{"thinkingTokenBudgetField", aString},
+			{"vllmPriority", aNumber},
+			{"openRouterRouting", anObject},
+			{"vercelGatewayRouting", anObject},
+			{"chatTemplateKwargs", anObject},
+			{"chatTemplateArgs", anObject},
+			{"allowedFallbackModels", list(anObject)},
+		},
+		other: flagOfLater,
+	}
+	for _, name := range flags() {
+		f.known = append(f.known, field{name, aBool})
+	}
+	f.check(c, path)
 }
 
-func compatField(name string) shape {
-	switch name {
-	case "maxTokensField":
-		return word("max_tokens", "max_completion_tokens")
-	case "sessionAffinityFormat":
-		return word("openai", "openai-nosession", "openrouter")
-	case "cacheControlFormat":
-		return word("anthropic")
-	case "promptCacheKeyMode":
-		return word("auto", "enabled", "disabled")
-	case "thinkingFormat":
-		return word("openai", "openrouter", "deepseek", "zai", "together", "qwen", "qwen-chat-template",
-			"chat-template", "baseten", "string-thinking", "ant-ling")
-	case "thinkingTokenBudgetField":
-		return aString
-	case "vllmPriority":
-		return aNumber
-	case "openRouterRouting", "vercelGatewayRouting", "chatTemplateKwargs", "chatTemplateArgs":
-		return anObject
-	case "allowedFallbackModels":
-		return list(anObject)
-	case "forceAdaptiveThinking", "allowEmptySignature", "zaiToolStream", "imageInput", "claudeCodeToolNames":
-		return aBool
+// flags are the flags of compat that wire formats know.
+func flags() []string {
+	return []string{
+		"allowEmptySignature",
+		"claudeCodeToolNames",
+		"forceAdaptiveThinking",
+		"imageInput",
+		"requiresAssistantAfterToolResult",
+		"requiresNonNullAssistantContent",
+		"requiresReasoningContentOnAssistantMessages",
+		"requiresThinkingAsText",
+		"requiresToolResultName",
+		"requiresToolsWithToolHistory",
+		"sendSessionAffinityHeaders",
+		"supportsAdditionalTools",
+		"supportsCacheControlOnTools",
+		"supportsDeveloperRole",
+		"supportsEagerToolInputStreaming",
+		"supportsExplicitPromptCacheMode",
+		"supportsFinishReason",
+		"supportsLongCacheRetention",
+		"supportsMaxOutputTokens",
+		"supportsMessageThreads",
+		"supportsMidConvoEffort",
+		"supportsMidConvoSystemMessages",
+		"supportsMidConvoToolAdditions",
+		"supportsMidConvoToolChanges",
+		"supportsOpenAIGrammarTools",
+		"supportsReasoningEffort",
+		"supportsStore",
+		"supportsStrictMode",
+		"supportsStrictTools",
+		"supportsTemperature",
+		"supportsThinkingTokenBudget",
+		"supportsToolSearch",
+		"supportsUsageInStreaming",
+		"zaiToolStream",
 	}
+}
+
+// flagOfLater is the shape of flags that no wire format knows yet: their kind is
+// told by how their names begin.
+func flagOfLater(name string) shape {
 	for _, prefix := range []string{"supports", "requires", "send"} {
 		if strings.HasPrefix(name, prefix) {
 			return aBool

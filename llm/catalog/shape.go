@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/spelling"
 )
 
 // The shape of models.json, checked in one walk over the text so that each
@@ -55,7 +56,25 @@ type checker struct {
 	r        jsonwire.Reader
 	text     []byte
 	problems []problem
+	remarks  []Remark
+	looked   int // unknown members that were looked at
 }
+
+// Remark is a member of models.json that nobody looks at and that was probably
+// meant to be another one. The file counts all the same.
+type Remark struct {
+	Path  string // of the file
+	Line  int
+	Place string // JSON pointer of the member
+	Meant string // name of the member that was meant
+}
+
+func (r Remark) String() string {
+	return fmt.Sprintf("%s:%d: %s is unknown; did you mean %s?", r.Path, r.Line, r.Place, r.Meant)
+}
+
+// maxLooked bounds the search for slips: it costs more than reading.
+const maxLooked = 1000
 
 // maxProblems bounds the list: a file that is wrong everywhere needs no more.
 const maxProblems = 50
@@ -68,8 +87,11 @@ func (c *checker) failAt(offset int, path, format string, args ...any) {
 	if len(c.problems) >= maxProblems {
 		return
 	}
-	line := 1 + bytes.Count(c.text[:min(offset, len(c.text))], []byte("\n"))
-	c.problems = append(c.problems, problem{path: path, line: line, text: fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, problem{path: path, line: c.line(offset), text: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) line(offset int) int {
+	return 1 + bytes.Count(c.text[:min(offset, len(c.text))], []byte("\n"))
 }
 
 // A shape reads one value and notes what is wrong with it.
@@ -178,10 +200,31 @@ func dict(value shape) shape {
 	}
 }
 
-// fields is an object with known members; others are allowed and not looked at.
+// field is a member that an object may have.
+type field struct {
+	name  string
+	shape shape
+}
+
+// fields is an object with known members. Others are allowed and kept; a name
+// that looks like a slip gets a remark.
 type fields struct {
+	known    []field
 	required []string
-	member   func(name string) shape // nil for unknown names
+	other    func(name string) shape // of names that are not known; nil looks at none
+}
+
+// of is the shape of a member, and whether its name is known.
+func (f *fields) of(name string) (s shape, known bool) {
+	for i := range f.known {
+		if f.known[i].name == name {
+			return f.known[i].shape, true
+		}
+	}
+	if f.other != nil {
+		s = f.other(name)
+	}
+	return s, false
 }
 
 func (f fields) check(c *checker, path string) {
@@ -191,12 +234,17 @@ func (f fields) check(c *checker, path string) {
 		return
 	}
 	start := c.r.Offset()
-	var missing []string
-	missing = append(missing, f.required...)
+	seen := map[string]bool{}
+	var unknown []place
 	for c.r.Object(); c.r.More(); {
-		name := string(c.r.Key())
-		missing = slices.DeleteFunc(missing, func(m string) bool { return m == name })
-		if s := f.member(name); s != nil {
+		at, name := c.r.Offset(), string(c.r.Key())
+		s, known := f.of(name)
+		if !known && !seen[name] && c.looked < maxLooked {
+			c.looked++
+			unknown = append(unknown, place{name, at})
+		}
+		seen[name] = true
+		if s != nil {
 			s(c, path+"/"+pointerEscape(name))
 		} else {
 			c.r.Skip()
@@ -205,9 +253,29 @@ func (f fields) check(c *checker, path string) {
 	if c.r.Err() != nil {
 		return
 	}
-	for _, name := range missing {
-		c.failAt(start, path+"/"+name, "is required")
+	for _, name := range f.required {
+		if !seen[name] {
+			c.failAt(start, path+"/"+name, "is required")
+		}
 	}
+	for _, u := range unknown {
+		meant := spelling.Meant(u.name, func(yield func(string) bool) {
+			for i := range f.known {
+				if name := f.known[i].name; !seen[name] && !yield(name) {
+					return
+				}
+			}
+		})
+		if meant != "" && len(c.remarks) < maxProblems {
+			c.remarks = append(c.remarks, Remark{Line: c.line(u.offset), Place: path + "/" + pointerEscape(u.name), Meant: meant})
+		}
+	}
+}
+
+// place is a member at an offset of the text.
+type place struct {
+	name   string
+	offset int
 }
 
 func pointerEscape(name string) string {

@@ -17,6 +17,8 @@ Register-ArgumentCompleter -Native -CommandName pinch -ScriptBlock {
     $offer = $pinchTable["words:$path"]
     $value = "value:${path}:$($before[-1])"
     if ($pinchTable.ContainsKey($value)) { $offer = $pinchTable[$value] }
+    $list = "list:${path}:$($before[-1])"
+    if ($pinchTable.ContainsKey($list)) { $offer = & pinch completion --list $pinchTable[$list] 2>$null }
     $offer | Where-Object { $_ -like "$current*" } | ForEach-Object {
         [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
     }
