@@ -40,6 +40,13 @@ func authLogin(ctx context.Context, p *program, a *authArgs) error {
 	if err := creds.store.Problem(); err != nil {
 		return err // before anything is asked for that could not be stored
 	}
+	// Hidden from before the first word to the end: what is typed ahead, or pasted
+	// between two readings, is a secret too.
+	restore, err := hideTyping(p.in)
+	if err != nil {
+		return typingShown(err)
+	}
+	defer restore()
 	if a.keychain {
 		return p.loginWithKeychain(ctx, creds, &provider)
 	}
@@ -141,13 +148,7 @@ func (p *program) loginWithIssuer(ctx context.Context, c *catalog.Catalog, creds
 		secrets := c.SecretNames()
 		o.Open = func(_ context.Context, address string) error { return signin.OpenBrowser(address, secrets) }
 	}
-	// Hidden all the while: what is pasted between two readings is a secret too.
-	restore, err := hideTyping(p.in)
-	if err != nil {
-		return typingShown(err)
-	}
 	credential, err := signin.SignIn(ctx, d, o)
-	restore()
 	if err != nil {
 		return err
 	}
