@@ -78,41 +78,23 @@ func PrepareBranch(entries []*session.Entry, budget int64) *BranchPreparation {
 	return p
 }
 
-// projectBranch is what the entries of a branch say, edits applied. Unlike in a
-// context each compaction among them counts, without its system prompt, and a
-// summary without words too.
+// projectBranch is what the entries of a branch say, edits applied to what can be
+// edited. Unlike in a context each compaction among them counts, without its
+// system prompt, and a summary without words too.
 func projectBranch(entries []*session.Entry) []session.Projected {
 	out := session.ProjectSelected(entries)
-	var edits []*session.Entry
-	for _, e := range entries {
-		if e.Type == session.TypeContextEdit {
-			edits = append(edits, e)
-		}
-	}
 	for i, e := range entries {
 		switch d := e.Data().(type) {
 		case *session.CompactionEntry:
-			alone := session.ProjectSelected(append([]*session.Entry{e}, edits...))[0]
+			alone := session.ProjectSelected([]*session.Entry{e})[0]
 			out[i].Messages = slices.DeleteFunc(slices.Clone(alone.Messages), func(m agent.Message) bool {
 				return m.Role() == llm.RoleSystem
 			})
 		case *session.BranchSummaryEntry:
-			if d.Summary == "" && !omits(edits, e.ID) {
-				out[i].Messages = []agent.Message{&session.BranchSummary{FromID: d.FromID, Timestamp: e.Time().UnixMilli()}}
-			}
+			out[i].Messages = []agent.Message{&session.BranchSummary{Summary: d.Summary, FromID: d.FromID, Timestamp: e.Time().UnixMilli()}}
 		}
 	}
 	return out
-}
-
-// omits reports whether the last edit of an entry takes it out.
-func omits(edits []*session.Entry, id string) bool {
-	for _, e := range slices.Backward(edits) {
-		if d := e.Data().(*session.ContextEditEntry); d.TargetID == id {
-			return d.Replacement == nil
-		}
-	}
-	return false
 }
 
 // BranchResult is the summary of a branch.

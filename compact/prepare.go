@@ -61,7 +61,8 @@ func PrepareAll(path []*session.Entry, l Limits) (*Preparation, error) {
 	selected := session.Project(path)
 	p := &Preparation{Limits: l}
 	start := 0
-	if len(selected) > 0 && selected[0].Entry.Type == session.TypeCompaction {
+	// One that an edit took out of the context says nothing.
+	if len(selected) > 0 && selected[0].Entry.Type == session.TypeCompaction && len(selected[0].Messages) > 0 {
 		before := selected[0].Entry.Data().(*session.CompactionEntry)
 		p.PreviousSummary = before.Summary
 		if before.FromHook == nil || !*before.FromHook {

@@ -19,7 +19,7 @@ import (
 //	fmt.Println(c.Last(1000))
 //
 // The text is UTF-8, decoded as the output arrives, with U+FFFD for bytes that
-// are none. A Capture is safe for concurrent use. Its fields must not change
+// are none and without a byte order mark at its start; the file has all bytes. A Capture is safe for concurrent use. Its fields must not change
 // once it is written to.
 type Capture struct {
 	Head int // bytes of text kept from the start
@@ -36,6 +36,7 @@ type Capture struct {
 	head    []byte
 	tail    []byte // follows head
 	pending []byte // start of a UTF-8 sequence
+	begun   bool   // some text has come
 
 	total    int64 // bytes of text
 	newlines int
@@ -70,6 +71,10 @@ func (c *Capture) Write(p []byte) (int, error) {
 		if !utf8.Valid(text) {
 			text = jsonwire.AppendUTF8(nil, text)
 		}
+	}
+	if !c.begun && len(text) > 0 {
+		c.begun = true
+		text = bytes.TrimPrefix(text, byteOrderMark)
 	}
 	c.add(text)
 	c.spillIfLong()
@@ -111,7 +116,10 @@ func (c *Capture) add(text []byte) {
 	c.tail = append(c.tail, text...)
 }
 
-var lineFeed = []byte{'\n'}
+var (
+	lineFeed      = []byte{'\n'}
+	byteOrderMark = []byte("\uFEFF")
+)
 
 // spill copies raw output to the file, or keeps it while there is none.
 func (c *Capture) spill(p []byte) {

@@ -63,6 +63,23 @@ func TestCapture(t *testing.T) {
 	})
 }
 
+func TestCaptureBeginsBehindItsMark(t *testing.T) {
+	var file memoryFile
+	c := &Capture{Head: 40, SpillBytes: 3, Spill: func() (io.WriteCloser, error) { return &file, nil }}
+	for _, p := range []string{"\xef", "\xbb\xbfa", "\uFEFFb"} {
+		c.Write([]byte(p))
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(c.First(40)); got != "a\uFEFFb" {
+		t.Errorf("text %q", got)
+	}
+	if total, _, _ := c.Size(); total != 5 || file.String() != "\uFEFFa\uFEFFb" {
+		t.Errorf("%d bytes, file %q", total, file.String())
+	}
+}
+
 func TestCaptureMemoryIsBounded(t *testing.T) {
 	c := &Capture{Head: 1 << 20, Tail: 1 << 19}
 	line := []byte(strings.Repeat("x", 63) + "\n")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -63,11 +64,16 @@ func cutFrontmatter(content string) (head, body string) {
 		return "", content
 	}
 	end += 3
-	// The head keeps the line feed before the closing dashes, which a block
-	// scalar at its end needs. The character behind the opening ones is dropped
-	// whatever it is.
-	start := min(len("---")+1, end+1)
-	return content[start : end+1], trim(content[end+4:])
+	// The character behind the opening dashes is dropped whatever it is.
+	head = content[3:end]
+	if head != "" {
+		_, n := utf8.DecodeRuneInString(head)
+		head = head[n:]
+	}
+	if !strings.HasSuffix(head, "\n") {
+		head += "\n" // a block scalar at the end needs it
+	}
+	return head, trim(content[end+4:])
 }
 
 // trim removes white space as the peers do: line ends, Unicode spaces and byte
@@ -129,7 +135,11 @@ func yamlValue(n *yaml.Node, budget *int, depth int) (any, error) {
 }
 
 func yamlScalar(n *yaml.Node) (any, error) {
-	switch n.ShortTag() {
+	tag := n.ShortTag()
+	if (tag == "!!int" || tag == "!!float") && strings.ContainsAny(n.Value, "_bB") && !strings.Contains(n.Value, "x") {
+		return n.Value, nil // numbers of YAML 1.1 alone
+	}
+	switch tag {
 	case "!!null":
 		return nil, nil
 	case "!!bool":

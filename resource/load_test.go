@@ -26,6 +26,7 @@ func TestSkillFiles(t *testing.T) {
 		{"name of the folder", "---\ndescription: d\n---\n", "folder|d", ""},
 		{"name of another kind", "---\nname: 7\ndescription: d\n---\n", "folder|d", ""},
 		{"no description", "---\nname: a\n---\n", "", "description is required"},
+		{"no description and no good name", "---\nname: A\n---\n", "", "name contains invalid characters"},
 		{"blank description", "---\nname: a\ndescription: ' '\n---\n", "", "description is required"},
 		{"description of another kind", "---\nname: a\ndescription: [d]\n---\n", "", "description is required"},
 		{"no map", "---\n- a\n---\n", "", "description is required"},

@@ -408,6 +408,32 @@ func TestSkillEntries(t *testing.T) {
 	}
 }
 
+// Templates named by their path keep the scope of the folder that they are in.
+func TestTemplateScopes(t *testing.T) {
+	root := tree(t, map[string]string{"agent/prompts/sub/x.md": "x", "w/.pi/prompts/sub/y.md": "y", "w/z.md": "z"})
+	list, problems := DiscoverTemplates(Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")},
+		[]string{"../agent/prompts/sub", ".pi/prompts/sub/y.md", "z.md"})
+	if len(list) != 3 || list[0].Source.Scope != User || list[1].Source.Scope != Project || list[2].Source.Scope != Temporary {
+		t.Errorf("%+v, %v", list, problems)
+	}
+}
+
+// What only YAML 1.1 takes for numbers is text, a last block keeps its lines, and
+// the character behind the opening dashes is dropped.
+func TestFrontmatterAsRecorded(t *testing.T) {
+	for text, want := range map[string]string{
+		"---\na: 1_000\nb: 0b11\nc: 0x1b\n---\n": "map[a:1_000 b:0b11 c:27]",
+		"---\na: |+\n  x\n\n\n---\n":             "map[a:x\n\n]",
+		"---\na: |\n  x\n---\n":                  "map[a:x\n]",
+		"---éa: 1\n---\n":                        "map[a:1]",
+	} {
+		front, _, err := ParseFrontmatter(text)
+		if got := fmt.Sprint(map[string]any(front)); err != nil || got != want {
+			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
+		}
+	}
+}
+
 func TestTemplateCollision(t *testing.T) {
 	root := tree(t, map[string]string{"agent/prompts/x.md": "user", "w/.pi/prompts/x.md": "project", "w/own.md": "own"})
 	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")}

@@ -61,18 +61,21 @@ func loadSkill(path string, source Source) (*Skill, []Diagnostic) {
 		name = filepath.Base(dir)
 	}
 	description, _ := front.text("description")
-	if trim(description) == "" {
-		if strict {
-			return nil, []Diagnostic{warn("description is required")}
-		}
-		return nil, nil
-	}
+	missing := trim(description) == ""
 	var problems []Diagnostic
-	if n := jsonwire.UTF16Len(description); n > maxSkillDescription {
+	if missing {
+		problems = append(problems, warn("description is required"))
+	} else if n := jsonwire.UTF16Len(description); n > maxSkillDescription {
 		problems = append(problems, warn("description exceeds %d characters (%d)", maxSkillDescription, n))
 	}
 	for _, message := range skillNameProblems(name) {
 		problems = append(problems, warn("%s", message))
+	}
+	switch {
+	case missing && strict:
+		return nil, problems
+	case missing:
+		return nil, nil
 	}
 	source.Path = path
 	s := &Skill{

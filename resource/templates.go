@@ -229,7 +229,14 @@ func DiscoverTemplates(f Folders, paths []string) ([]Template, []Diagnostic) {
 		l.folder(dir, Source{Source: "auto", Scope: Project, Origin: "top-level", BaseDir: filepath.Dir(dir)}, nil)
 	}
 	for _, p := range paths {
-		l.path(resolvePath(p, f.Cwd, f.Home), Source{Source: "local", Scope: Temporary, Origin: "top-level"}, nil)
+		p = resolvePath(p, f.Cwd, f.Home)
+		scope := Temporary
+		if dir := f.Project("prompts"); isWithin(p, filepath.Join(f.Agent, "prompts")) {
+			scope = User
+		} else if dir != "" && isWithin(p, dir) {
+			scope = Project
+		}
+		l.path(p, Source{Source: "local", Scope: scope, Origin: "top-level"}, nil)
 	}
 	return l.result()
 }

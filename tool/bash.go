@@ -236,7 +236,7 @@ func (s *shellOutput) structured(code int, took time.Duration) jsontext.Value {
 		for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
 			tail = tail[1:]
 		}
-		text = fmt.Appendf(head, "\n[... %d bytes omitted ...]\n", total-int64(len(head)+len(tail)))
+		text = fmt.Appendf(head, "\n\n[... %d bytes omitted ...]\n\n", total-int64(len(head)+len(tail)))
 		text = append(text, tail...)
 	}
 	b := jsonwire.AppendString([]byte(`{"output":`), text)

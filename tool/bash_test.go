@@ -41,7 +41,7 @@ func TestBashLongOutput(t *testing.T) {
 	if err := json.Unmarshal(r.StructuredContent, &s); err != nil {
 		t.Fatal(err)
 	}
-	if !s.Truncated || len(s.Output) < 1<<20 || len(s.Output) > 1<<20+100 || !strings.Contains(s.Output, "\n[... 3051424 bytes omitted ...]\n") {
+	if !s.Truncated || len(s.Output) < 1<<20 || len(s.Output) > 1<<20+100 || !strings.Contains(s.Output, "\n\n[... 3051424 bytes omitted ...]\n\n") {
 		t.Errorf("structured output of %d bytes, truncated %v", len(s.Output), s.Truncated)
 	}
 	text := llm.TextOf(r.Content, "")

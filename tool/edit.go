@@ -140,7 +140,7 @@ func prepareEdit(args jsontext.Value) (jsontext.Value, error) {
 			edits, changed = v, true
 		}
 	}
-	if edits.Kind() == '{' {
+	if isEdit(edits) {
 		edits, changed = wrap(edits), true
 	}
 	_, oldIsText := jsonwire.StringValue(oldText)

@@ -68,6 +68,8 @@ func TestRewrite(t *testing.T) {
 		{"everything replaced", "a\r\n", []replacement{{"a\n", "b\nc\n"}}, "b\r\nc\r\n"},
 		{"blanks before CRLF in plain text", "a \r\nb\t\r\nc\r\n", []replacement{{"a\nb\nc", "x\ny"}}, "x\r\ny\r\n"},
 		{"old text with the blanks of its line", "a \r\nb\r\n", []replacement{{"a ", "1"}, {"b ", "2"}}, "1\r\n2\r\n"},
+		{"last line ends with a lone CR", "a\r\nb\r", []replacement{{"b\n", "1\n2"}}, "a\r\n1\r\n2"},
+		{"new lines end as the first of theirs", "“a”\nb\r\nc\r\n", []replacement{{"\"a\"\nb", "x"}}, "x\nc\r\n"},
 		{"kept CR meets kept LF", "x\ra\n\nb\n", []replacement{{"a\n", ""}}, "x\r\n\nb\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +137,8 @@ func TestPrepareEdit(t *testing.T) {
 		`{"path":"a","edits":"[{\"oldText\":\"1\"}]"}`:                       `{"path":"a","edits":[{"oldText":"1"}]}`,
 		`{"path":"a","edits":"{\"oldText\":\"1\"}"}`:                         `{"path":"a","edits":"{\"oldText\":\"1\"}"}`,
 		`{"path":"a","edits":"{\"oldText\":\"1\",\"newText\":\"2\"}","x":1}`: `{"path":"a","edits":[{"oldText":"1","newText":"2"}],"x":1}`,
-		`{"path":"a","edits":{"oldText":"1"}}`:                               `{"path":"a","edits":[{"oldText":"1"}]}`,
+		`{"path":"a","edits":{"oldText":"1","newText":"2"}}`:                 `{"path":"a","edits":[{"oldText":"1","newText":"2"}]}`,
+		`{"path":"a","edits":{"oldText":"1"}}`:                               `{"path":"a","edits":{"oldText":"1"}}`,
 		`{"oldText":"1","path":"a","newText":"2"}`:                           `{"path":"a","edits":[{"oldText":"1","newText":"2"}]}`,
 		`{"path":"a","edits":[{"oldText":"0"}],"oldText":"1","newText":"2"}`: `{"path":"a","edits":[{"oldText":"0"},{"oldText":"1","newText":"2"}]}`,
 		`{"path":"a","oldText":"1"}`:                                         `{"path":"a","oldText":"1"}`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -55,7 +56,7 @@ func (o *GrepOptions) grep(ctx context.Context, args jsontext.Value) (agent.Resu
 		IgnoreCase: boolArg(args, "ignoreCase"), Literal: boolArg(args, "literal"),
 	})
 	if err != nil {
-		return agent.Result{}, err
+		return agent.Result{}, patternError(err)
 	}
 	g := &grep{
 		fs: o.Env, re: re, context: numberArg(args, "context", 0),
@@ -74,6 +75,19 @@ func (o *GrepOptions) grep(ctx context.Context, args jsontext.Value) (agent.Resu
 		return agent.Result{}, err
 	}
 	return g.result(), nil
+}
+
+// patternError is the problem of a pattern with the advice that ripgrep gives,
+// which models know.
+func patternError(err error) error {
+	e, ok := errors.AsType[*lineregex.SyntaxError](err)
+	switch {
+	case errors.Is(err, lineregex.ErrLineFeed):
+		return fmt.Errorf("%w\n\nConsider enabling multiline mode with the --multiline flag (or -U for short).\nWhen multiline mode is enabled, new line characters can be matched.", err)
+	case ok && e.Unsupported():
+		return fmt.Errorf("%w\n\nConsider enabling PCRE2 with the --pcre2 flag, which can handle backreferences\nand look-around.", err)
+	}
+	return err
 }
 
 // globChoice is what a glob says about files: without ! in front, that all

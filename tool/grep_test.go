@@ -269,10 +269,11 @@ func TestLongLinesAreNotKept(t *testing.T) {
 func TestGrepErrors(t *testing.T) {
 	grep := Grep(GrepOptions{Env: searchTree(t, map[string]string{"a": "x\n"})})
 	for args, want := range map[string]string{
-		`{"pattern":"a(?=b)"}`:           "look-around",
+		`{"pattern":"a(?=b)"}`:           "look-around, including look-ahead and look-behind, is not supported\n\nConsider enabling PCRE2",
+		`{"pattern":"(a)\\1"}`:           "backreferences are not supported\n\nConsider enabling PCRE2",
 		`{"pattern":"(a{1000}){1000}"}`:  "exceeds size limit",
-		`{"pattern":"a\\nb"}`:            "not allowed",
-		`{"pattern":"x","glob":"["}`:     "error parsing glob",
+		`{"pattern":"a\\nb"}`:            `the literal '"\n"' is not allowed in a regex` + "\n\nConsider enabling multiline mode",
+		`{"pattern":"x","glob":"["}`:     "error parsing glob '[': ",
 		`{"pattern":"x","path":"none"}`:  "Path not found: ",
 		`{"pattern":"x","path":"~/nix"}`: "Path not found: ",
 	} {

@@ -167,24 +167,27 @@ func showImage(mime string, data []byte, limits imageLimits, resize bool) shownI
 		return out
 	}
 	width, height, _, err := imageConfig(out.mime, out.data)
-	if err == nil && width <= limits.width && height <= limits.height && base64.StdEncoding.EncodedLen(len(out.data)) < limits.bytes {
-		return out
-	}
+	small := err == nil && width <= limits.width && height <= limits.height && base64.StdEncoding.EncodedLen(len(out.data)) < limits.bytes
 	if err == nil && pic == nil {
 		pic, err = decodeImage(out.mime, out.data)
 	}
-	if err != nil {
+	switch {
+	case small && (err == nil || isUnsupported(err)):
+		return out
+	case err != nil:
+		// A broken picture would make a service refuse the conversation from
+		// then on.
 		return shownImage{mime: out.mime, hints: append(out.hints, imageTooBig)}
 	}
 	orientation := 1
 	if out.mime == "image/jpeg" {
 		orientation = exifOrientation(out.data)
 	}
-	small, smallMime, shown := fitImage(pic, orientation, limits)
-	if small == nil {
+	fitted, mime, shown := fitImage(pic, orientation, limits)
+	if fitted == nil {
 		return shownImage{mime: out.mime, hints: append(out.hints, imageTooBig)}
 	}
-	out.data, out.mime = small, smallMime
+	out.data, out.mime = fitted, mime
 	size := turnedSize(pic.Bounds().Size(), orientation)
 	out.hints = append(out.hints, fmt.Sprintf(
 		"[Image: original %dx%d, displayed at %dx%d. Multiply coordinates by %s to map to original image.]",
@@ -322,6 +325,14 @@ func decodeImage(mime string, data []byte) (image.Image, error) {
 		return bmp.Decode(r)
 	}
 	return nil, image.ErrFormat
+}
+
+// isUnsupported reports whether a picture may be whole though it cannot be
+// decoded here.
+func isUnsupported(err error) bool {
+	_, isPNG := errors.AsType[png.UnsupportedError](err)
+	_, isJPEG := errors.AsType[jpeg.UnsupportedError](err)
+	return isPNG || isJPEG
 }
 
 var errImageMemory = errors.New("the picture needs too much memory")

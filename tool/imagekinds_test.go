@@ -113,6 +113,23 @@ func TestEveryKindOfImage(t *testing.T) {
 	}
 }
 
+// A picture that ends too soon is not sent, however small: services refuse the
+// whole conversation for it.
+func TestBrokenSmallImage(t *testing.T) {
+	for name, data := range kinds(t) {
+		mime := sniffImage(data)
+		if got := showImage(mime, data, imageLimitsOf(nil), true); got.data == nil {
+			t.Errorf("%s: %q", name, got.hints)
+		}
+		if !strings.Contains(name, "png") {
+			continue
+		}
+		if got := showImage(mime, data[:len(data)/2], imageLimitsOf(nil), true); got.data != nil || len(got.hints) != 1 || got.hints[0] != imageTooBig {
+			t.Errorf("half of %s: %q", name, got.hints)
+		}
+	}
+}
+
 // A file of a few bytes cannot claim the memory.
 func TestImageBombs(t *testing.T) {
 	files := kinds(t)

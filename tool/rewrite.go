@@ -43,7 +43,7 @@ func (s *source) foldedChange(sp *space, found []match) (change, []match) {
 		m := found[0]
 		found = found[1:]
 		put(view[col:m.start.col], view[col:m.start.col])
-		put(m.text, s.withLineEnd(m.text, line))
+		put(m.text, s.withLineEnd(m.text, c.start))
 		col = m.end.col
 		if m.end.line != line {
 			line = m.end.line
@@ -56,7 +56,13 @@ func (s *source) foldedChange(sp *space, found []match) (change, []match) {
 		}
 		if len(found) == 0 || found[0].start.line != line {
 			put(view[col:], view[col:])
-			c.end, _ = s.line(line)
+			var next int
+			c.end, next = s.line(line)
+			// The end of the last line goes with the lines that are new.
+			if end := s.lineEndAt(c.start); c.end < next && s.raw[c.end:next] != end {
+				put("\n", end)
+				c.end = next
+			}
 			return c, found
 		}
 	}

@@ -112,25 +112,18 @@ func withLF(s string) string {
 	}
 }
 
-// lineEndAt is the line end that new text gets in the line that at is in: that
-// of the line, of the line before for a last line without one. A lone CR counts
-// only in a file that has nothing else.
+// lineEndAt is the line end that new text gets at an offset: that of the next
+// line feed, of the one before where none follows. A lone CR counts only in a
+// file without line feeds; elsewhere it is rather a character of its line.
 func (s *source) lineEndAt(at int) string {
-	i, next := s.line(at)
-	if i == next {
-		if i = strings.LastIndexAny(s.raw[:at], "\r\n"); i < 0 {
-			return "\n"
-		}
-		if i > 0 && s.raw[i-1:i+1] == "\r\n" {
-			i--
-		}
+	i := strings.IndexByte(s.raw[at:], '\n') + at
+	if i < at {
+		i = strings.LastIndexByte(s.raw[:at], '\n')
 	}
 	switch {
-	case s.raw[i] == '\n':
-		return "\n"
-	case strings.HasPrefix(s.raw[i:], "\r\n"):
+	case i > 0 && s.raw[i-1] == '\r':
 		return "\r\n"
-	case strings.IndexByte(s.raw, '\n') < 0:
+	case i < 0 && s.crs:
 		return "\r"
 	}
 	return "\n"

@@ -99,7 +99,7 @@ func truncateHeadTo(text []byte, whole extent, maxLines int) truncation {
 		t.lines, t.bytes = t.totalLines, len(text)
 		return t
 	}
-	t.truncated, t.by = true, "bytes"
+	t.truncated, t.by = true, "lines"
 	end := 0 // of the kept part, without its last line feed
 	for pos := 0; t.lines < maxLines && pos < len(text); t.lines++ {
 		n := bytes.IndexByte(text[pos:], '\n')
@@ -108,6 +108,7 @@ func truncateHeadTo(text []byte, whole extent, maxLines int) truncation {
 			stop = len(text)
 		}
 		if stop > MaxBytes {
+			t.by = "bytes"
 			break
 		}
 		end, pos = stop, stop+1
@@ -115,9 +116,6 @@ func truncateHeadTo(text []byte, whole extent, maxLines int) truncation {
 	if t.lines == 0 {
 		t.firstTooBig = true
 		return t
-	}
-	if t.lines == maxLines {
-		t.by = "lines"
 	}
 	t.content, t.bytes = string(text[:end]), end
 	return t
@@ -133,25 +131,23 @@ func truncateTail(text []byte, whole extent) truncation {
 		t.lines, t.bytes = t.totalLines, len(text)
 		return t
 	}
-	t.truncated, t.by = true, "bytes"
+	t.truncated, t.by = true, "lines"
 	text = bytes.TrimSuffix(text, lf)
 	begin := len(text)
 	for stop := len(text); t.lines < MaxLines && stop >= 0; t.lines++ {
 		start := bytes.LastIndexByte(text[:stop], '\n') + 1
 		if len(text)-start > MaxBytes {
+			t.by = "bytes"
 			break
 		}
 		begin, stop = start, start-1
 	}
-	switch {
-	case t.lines == 0:
+	if t.lines == 0 {
 		begin = len(text) - MaxBytes
 		for begin < len(text) && !utf8.RuneStart(text[begin]) {
 			begin++
 		}
 		t.lines, t.lastPartial = 1, true
-	case t.lines == MaxLines:
-		t.by = "lines"
 	}
 	t.content, t.bytes = string(text[begin:]), len(text)-begin
 	return t

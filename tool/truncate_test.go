@@ -24,8 +24,8 @@ func TestTruncate(t *testing.T) {
 		{"exactly the bytes", long, truncation{content: long, lines: 1}, truncation{content: long, lines: 1}},
 		{
 			"only the last line feed is too much", long + "\n",
-			truncation{content: long, truncated: true, by: "bytes", lines: 1},
-			truncation{content: long, truncated: true, by: "bytes", lines: 1},
+			truncation{content: long, truncated: true, by: "lines", lines: 1},
+			truncation{content: long, truncated: true, by: "lines", lines: 1},
 		},
 		{
 			"one line too long", long + "yz",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/compact"
@@ -205,7 +206,7 @@ func compactionPrepare(t *testing.T, v compactionVector) outcome {
 		},
 		"lists": map[string]any{"readFiles": compactionStrings(read), "modifiedFiles": compactionStrings(modified)},
 	}
-	if session.LatestCompaction(s.Path()) >= 0 {
+	if first := session.Project(s.Path())[0]; first.Entry.Type == session.TypeCompaction && len(first.Messages) > 0 {
 		got["previousSummary"] = p.PreviousSummary
 	}
 	o.compare("expect", got, tree(v.Expect))
@@ -456,7 +457,8 @@ func compactionText(m agent.Message) string {
 	case *session.BashExecution:
 		text = m.Command
 	}
-	return text[:min(20, len(text))]
+	units := utf16.Encode([]rune(text))
+	return string(utf16.Decode(units[:min(20, len(units))]))
 }
 
 func compactionBranchSummary(t *testing.T, v compactionVector) outcome {

@@ -85,16 +85,21 @@ func (r *opsRun) options() session.Options {
 func (r *opsRun) create(options json.RawMessage) error {
 	o := r.options()
 	o.ID, o.ParentSession = textMember(options, "id"), textMember(options, "parentSession")
+	var s *session.Session
+	var err error
+	if r.persist {
+		s, err = r.repo.Create(o)
+	} else {
+		s, err = session.Open(memory.New(), o)
+	}
+	if err != nil {
+		return err
+	}
 	if r.s != nil {
 		r.s.Close()
 	}
-	var err error
-	if r.persist {
-		r.s, err = r.repo.Create(o)
-	} else {
-		r.s, err = session.Open(memory.New(), o)
-	}
-	return err
+	r.s = s
+	return nil
 }
 
 // play runs one operation; reads says that out belongs into the results.

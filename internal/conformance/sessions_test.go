@@ -124,6 +124,14 @@ func (o outcome) compare(field string, got, want any) {
 			return
 		}
 	}
+	if w, ok := want.([]any); ok {
+		if g, ok := got.([]any); ok && len(g) == len(w) {
+			for i := range w {
+				o.compare(fmt.Sprintf("%s[%d]", field, i), g[i], w[i])
+			}
+			return
+		}
+	}
 	if !fits(got, want) {
 		o.add(field, "got %s, want %s", shortJSON(got), shortJSON(want))
 	}

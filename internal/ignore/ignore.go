@@ -6,6 +6,7 @@
 package ignore
 
 import (
+	"errors"
 	"strings"
 	"unicode"
 
@@ -65,7 +66,13 @@ func (r *Rules) Add(content string) {
 
 // AddPattern adds one rule that does not come from a file. Its errors are
 // *glob.Error.
-func (r *Rules) AddPattern(line string) error { return r.add(line, glob.Options{}) }
+func (r *Rules) AddPattern(line string) error {
+	err := r.add(line, glob.Options{})
+	if e, ok := errors.AsType[*glob.Error](err); ok {
+		return &glob.Error{Pattern: line, Problem: e.Problem}
+	}
+	return err
+}
 
 func (r *Rules) add(line string, o glob.Options) error {
 	var rule rule

@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -96,15 +97,21 @@ func (c *check) schema(s *Schema, v *value) bool {
 		return c.fail("too many alternatives to check")
 	}
 	if s.never {
-		return c.fail("not allowed")
+		return c.fail("no value is allowed here")
 	}
 	if s.kinds != 0 && !s.accepts(v) {
-		return c.failf("expected %s, got %s", strings.Join(s.types, " or "), v.kind.name())
+		return c.failf("expected %s, got %s", strings.Join(s.types, " or "), v.typeName())
 	}
 	ok := true
 	more := func(verdict bool) bool {
 		ok = ok && verdict
 		return ok || !c.quiet
+	}
+	if s.enum != nil && !contains(s.enum, v) && !more(c.failf("expected one of %s", s.enumText)) {
+		return false
+	}
+	if s.constant != nil && !equal(s.constant, v) && !more(c.failf("expected %s", s.constant.append(nil))) {
+		return false
 	}
 	switch v.kind {
 	case isObject:
@@ -119,27 +126,6 @@ func (c *check) schema(s *Schema, v *value) bool {
 	if !more(true) {
 		return false
 	}
-	if s.ref != nil && !more(c.follow(s.ref, v)) {
-		return false
-	}
-	if s.constant != nil && !equal(s.constant, v) && !more(c.failf("expected %s", s.constant.append(nil))) {
-		return false
-	}
-	if s.enum != nil && !contains(s.enum, v) && !more(c.failf("expected one of %s", s.enumText)) {
-		return false
-	}
-	if s.cond != nil {
-		branch := s.otherwise
-		if c.test(s.cond, v) {
-			branch = s.then
-		}
-		if branch != nil && !more(c.schema(branch, v)) {
-			return false
-		}
-	}
-	if s.not != nil && c.test(s.not, v) && !more(c.fail("not allowed")) {
-		return false
-	}
 	for _, sub := range s.allOf {
 		if !more(c.schema(sub, v)) {
 			return false
@@ -151,10 +137,25 @@ func (c *check) schema(s *Schema, v *value) bool {
 	if s.oneOf != nil && !more(c.oneOf(s.oneOf, v)) {
 		return false
 	}
-	if s.unevaluated != nil && v.kind == isObject && !more(c.unevaluatedProperties(s, v)) {
+	if s.not != nil && c.test(s.not, v) && !more(c.fail("must not match the schema in not")) {
 		return false
 	}
-	if s.unevaluatedItems != nil && v.kind == isArray && !more(c.unevaluatedItems(s, v)) {
+	if s.cond != nil {
+		branch := s.otherwise
+		if c.test(s.cond, v) {
+			branch = s.then
+		}
+		if branch != nil && !more(c.schema(branch, v)) {
+			return false
+		}
+	}
+	if s.ref != nil && !more(c.follow(s.ref, v)) {
+		return false
+	}
+	if s.unevaluated != nil && v.kind == isObject && ok && !more(c.unevaluatedProperties(s, v)) {
+		return false
+	}
+	if s.unevaluatedItems != nil && v.kind == isArray && ok && !more(c.unevaluatedItems(s, v)) {
 		return false
 	}
 	return ok
@@ -195,40 +196,6 @@ func (c *check) object(s *Schema, v *value) bool {
 			ok = c.failBelow(name, "missing")
 		}
 	}
-	if s.additional != nil {
-		for _, m := range v.members {
-			if !ok && c.quiet {
-				return false
-			}
-			switch {
-			case s.knows(m.name):
-			case s.additional.never:
-				ok = c.failBelow(m.name, "unknown field")
-			default:
-				ok = c.below(m.name, s.additional, m.value) && ok
-			}
-		}
-	}
-	for _, d := range s.dependents {
-		if v.member(d.name) == nil {
-			continue
-		}
-		for _, name := range d.required {
-			if v.member(name) == nil {
-				ok = c.failBelow(name, "missing")
-			}
-		}
-		if d.schema != nil {
-			ok = c.schema(d.schema, v) && ok
-		}
-	}
-	for _, p := range s.patterns {
-		for _, m := range v.members {
-			if p.re != nil && p.re.MatchString(m.name) {
-				ok = c.below(m.name, p.schema, m.value) && ok
-			}
-		}
-	}
 	// In the order of the schema, whatever order the value has.
 	for i := range s.properties {
 		if !ok && c.quiet {
@@ -242,11 +209,12 @@ func (c *check) object(s *Schema, v *value) bool {
 			ok = c.below(own.name, own.schema, m) && ok
 		}
 	}
-	if s.names != nil {
+	if s.patterns != nil || s.additional != nil || s.names != nil {
 		for _, m := range v.members {
-			if !c.test(s.names, &value{kind: isString, text: m.name}) {
-				ok = c.failBelow(m.name, "field name not allowed")
+			if !ok && c.quiet {
+				return false
 			}
+			ok = c.otherMember(s, m) && ok
 		}
 	}
 	if len(v.members) < s.minProps {
@@ -254,6 +222,40 @@ func (c *check) object(s *Schema, v *value) bool {
 	}
 	if s.maxProps >= 0 && len(v.members) > s.maxProps {
 		ok = c.failf("expected at most %d properties", s.maxProps)
+	}
+	for _, d := range s.dependents {
+		if v.member(d.name) == nil {
+			continue
+		}
+		for _, name := range d.required {
+			if v.member(name) == nil {
+				ok = c.failBelow(name, "required when "+d.name+" is present")
+			}
+		}
+		if d.schema != nil {
+			ok = c.schema(d.schema, v) && ok
+		}
+	}
+	return ok
+}
+
+// otherMember checks a member by what is not said of its name alone.
+func (c *check) otherMember(s *Schema, m member) bool {
+	ok := true
+	for _, p := range s.patterns {
+		if p.re != nil && p.re.MatchString(m.name) {
+			ok = c.below(m.name, p.schema, m.value) && ok
+		}
+	}
+	switch {
+	case s.additional == nil, s.knows(m.name):
+	case s.additional.never:
+		ok = c.failBelow(m.name, "unknown field")
+	default:
+		ok = c.below(m.name, s.additional, m.value) && ok
+	}
+	if s.names != nil && !c.test(s.names, &value{kind: isString, text: m.name}) {
+		ok = c.failBelow(m.name, "invalid property name")
 	}
 	return ok
 }
@@ -273,20 +275,6 @@ func (s *Schema) knows(name string) bool {
 
 func (c *check) array(s *Schema, v *value) bool {
 	ok := true
-	if s.contains != nil {
-		n := 0
-		for _, item := range v.items {
-			if c.test(s.contains, item) {
-				n++
-			}
-		}
-		if n < s.minContains {
-			ok = c.failf("expected at least %d items of a kind that is missing", s.minContains)
-		}
-		if s.maxContains >= 0 && n > s.maxContains {
-			ok = c.failf("expected at most %d items of a kind", s.maxContains)
-		}
-	}
 	for i, item := range v.items {
 		if !ok && c.quiet {
 			return false
@@ -299,16 +287,35 @@ func (c *check) array(s *Schema, v *value) bool {
 			ok = c.below(strconv.Itoa(i), sub, item) && ok
 		}
 	}
-	if s.maxItems >= 0 && len(v.items) > s.maxItems {
-		ok = c.failf("expected at most %d items", s.maxItems)
-	}
 	if len(v.items) < s.minItems {
 		ok = c.failf("expected at least %d items", s.minItems)
 	}
-	if s.unique && !unique(v.items) {
-		ok = c.fail("expected different items")
+	if s.maxItems >= 0 && len(v.items) > s.maxItems {
+		ok = c.failf("expected at most %d items", s.maxItems)
 	}
-	return ok
+	if s.unique && !unique(v.items) {
+		ok = c.fail("expected unique items")
+	}
+	if s.contains == nil {
+		return ok
+	}
+	n := 0
+	for _, item := range v.items {
+		if c.test(s.contains, item) {
+			n++
+		}
+	}
+	switch {
+	case n >= s.minContains && (s.maxContains < 0 || n <= s.maxContains):
+		return ok
+	case s.maxContains < 0 && s.minContains == 1:
+		return c.fail("expected at least 1 matching item")
+	case s.maxContains < 0:
+		return c.failf("expected at least %d matching items", s.minContains)
+	case s.minContains == 0:
+		return c.failf("expected at most %d matching items", s.maxContains)
+	}
+	return c.failf("expected between %d and %d matching items", s.minContains, s.maxContains)
 }
 
 func unique(items []*value) bool {
@@ -332,9 +339,6 @@ func unique(items []*value) bool {
 
 func (c *check) text(s *Schema, v *value) bool {
 	ok := true
-	if s.format != "" && !fitsFormat(s.format, v.text) {
-		ok = c.failf("expected a valid %s", s.format)
-	}
 	if s.maxLength >= 0 || s.minLength > 0 {
 		n := 0
 		for i := range len(v.text) {
@@ -342,32 +346,35 @@ func (c *check) text(s *Schema, v *value) bool {
 				n++
 			}
 		}
-		if s.maxLength >= 0 && n > s.maxLength {
-			ok = c.failf("expected at most %d characters", s.maxLength)
-		}
 		if n < s.minLength {
 			ok = c.failf("expected at least %d characters", s.minLength)
 		}
+		if s.maxLength >= 0 && n > s.maxLength {
+			ok = c.failf("expected at most %d characters", s.maxLength)
+		}
 	}
 	if s.pattern != nil && !s.pattern.MatchString(v.text) {
-		ok = c.failf("expected a match of %s", s.pattern)
+		ok = c.failf("expected to match %s", s.pattern)
+	}
+	if s.format != "" && !fitsFormat(s.format, v.text) {
+		ok = c.failf("expected format %s", s.format)
 	}
 	return ok
 }
 
 func (c *check) number(s *Schema, v *value) bool {
 	ok := true
-	if s.below != nil && compare(v, s.below) >= 0 {
-		ok = c.failf("expected < %s", s.below.text)
-	}
-	if s.above != nil && compare(v, s.above) <= 0 {
-		ok = c.failf("expected > %s", s.above.text)
+	if s.minimum != nil && compare(v, s.minimum) < 0 {
+		ok = c.failf("expected >= %s", s.minimum.text)
 	}
 	if s.maximum != nil && compare(v, s.maximum) > 0 {
 		ok = c.failf("expected <= %s", s.maximum.text)
 	}
-	if s.minimum != nil && compare(v, s.minimum) < 0 {
-		ok = c.failf("expected >= %s", s.minimum.text)
+	if s.above != nil && compare(v, s.above) <= 0 {
+		ok = c.failf("expected > %s", s.above.text)
+	}
+	if s.below != nil && compare(v, s.below) >= 0 {
+		ok = c.failf("expected < %s", s.below.text)
 	}
 	if s.multiple != nil && !multipleOf(v, s.multiple) {
 		ok = c.failf("expected a multiple of %s", s.multiple.text)
@@ -397,18 +404,20 @@ func (c *check) oneOf(branches []*Schema, v *value) bool {
 	case 1:
 		return true
 	}
-	return c.failf("fits %d of the allowed forms, expected exactly one", n)
+	return c.fail("matches more than one alternative")
 }
 
 // noBranch says why v fits no branch, in the way that helps most: the allowed
 // values or types when the branches are only such, the problems of the one
-// branch that v was meant for when its type tells, else just that.
+// branch that v was meant for when its type tells, else those of the branch that
+// names most of its members, or whose first problem is deepest.
 func (c *check) noBranch(branches []*Schema, v *value) bool {
 	if c.quiet {
 		return false
 	}
 	var values, types []string
 	var meant []*Schema
+	plain := true // each branch has a type or values
 	for _, branch := range branches {
 		b := branch.target()
 		switch {
@@ -419,7 +428,12 @@ func (c *check) noBranch(branches []*Schema, v *value) bool {
 				values = append(values, string(e.append(nil)))
 			}
 		default:
-			types = append(types, b.types...)
+			for _, t := range b.types {
+				if !slices.Contains(types, t) {
+					types = append(types, t)
+				}
+			}
+			plain = plain && b.types != nil
 		}
 		if b.kinds != 0 && b.accepts(v) {
 			meant = append(meant, branch)
@@ -428,12 +442,31 @@ func (c *check) noBranch(branches []*Schema, v *value) bool {
 	switch {
 	case len(meant) == 1:
 		return c.schema(meant[0], v) // which does not fit, as no branch does
-	case len(types) == 0 && len(values) > 0:
+	case len(types) == 0 && plain:
 		return c.failf("expected one of [%s]", strings.Join(values, ","))
-	case len(meant) == 0 && len(values) == 0 && len(types) > 0:
-		return c.failf("expected %s, got %s", strings.Join(types, " or "), v.kind.name())
+	case len(meant) == 0 && len(values) == 0 && plain:
+		return c.failf("expected %s, got %s", strings.Join(types, " or "), v.typeName())
 	}
-	return c.failf("fits none of the %d allowed forms", len(branches))
+	var best []Problem
+	named := -1
+	for _, branch := range branches {
+		t := check{path: c.path, budget: c.budget, active: c.active}
+		if t.schema(branch, v) || len(t.problems) == 0 {
+			continue
+		}
+		n := 0
+		b := branch.target()
+		for _, m := range v.members {
+			if own := b.property(m.name); own != nil && own.listed {
+				n++
+			}
+		}
+		if n > named || n == named && len(t.problems[0].Path) > len(best[0].Path) {
+			best, named = t.problems, n
+		}
+	}
+	c.problems = append(c.problems, best...)
+	return false
 }
 
 // target is what s stands for when it is only a reference.

@@ -28,11 +28,12 @@ func (s *Schema) Valid(raw []byte) bool {
 // compact form with its order kept; what still does not fit is a problem.
 //
 // The conversions: null in an optional property that refuses it is left out.
-// Numeric text, true and false (1 and 0) and null (0) become a number, for an
-// integer without its fraction. "true", "false", 1, 0 and null (false) become a
+// Numeric text, blank text (0), true and false (1 and 0), as words too, and null
+// (0) become a number, for an integer without its fraction. "true", "false", 1, 0 and null (false) become a
 // boolean. A number, a boolean and null become text. A single value becomes a
 // list of one. Of several types or branches the first that works is taken, and
-// none when the value fits one already.
+// none when the value fits one already. Of a list of values the one is taken
+// that the value converts to.
 func (s *Schema) Coerce(raw []byte) ([]byte, []Problem) {
 	if s.plain {
 		var r jsonwire.Reader
@@ -84,6 +85,7 @@ func (c *coercion) value(s *Schema, v *value) *value {
 		v = c.branch(s.oneOf, v)
 	}
 	active := c.active
+	v = c.literal(s, v)
 	if s.kinds == 0 || s.accepts(v) {
 		c.active = nil // what is inside is another value
 	} else {
@@ -102,6 +104,28 @@ func (c *coercion) value(s *Schema, v *value) *value {
 		}
 	}
 	c.active = active
+	return v
+}
+
+// literal is the one of the values that s names which v stands for: "1" for 1,
+// 1 for true.
+func (c *coercion) literal(s *Schema, v *value) *value {
+	list := s.enum
+	if s.constant != nil {
+		list = []*value{s.constant}
+	}
+	if contains(list, v) {
+		return v
+	}
+	for _, named := range list {
+		t := named.kind.name()
+		if t == "object" || t == "array" || t == "null" {
+			continue
+		}
+		if w := convertTo([]string{t}, v); equal(w, named) && (s.constant != nil || fits(s, w, c.budget)) {
+			return w
+		}
+	}
 	return v
 }
 
@@ -159,21 +183,29 @@ func (s *Schema) requires(name string) bool {
 }
 
 // convertTo converts v to the first of types that it can become. Null is the
-// last resort of several types.
+// last resort of several types, and no list is made for one of them. Where only a number will do, blank text is 0 and
+// the words true and false are 1 and 0.
 func convertTo(types []string, v *value) *value {
+	if len(types) == 1 && (types[0] == "number" || types[0] == "integer") && v.kind == isString {
+		switch word := strings.TrimSpace(v.text); {
+		case word == "", strings.EqualFold(v.text, "false"):
+			return &value{kind: isNumber, text: "0"}
+		case strings.EqualFold(v.text, "true"):
+			return &value{kind: isNumber, text: "1"}
+		}
+	}
 	for _, t := range types {
-		if t == "null" && len(types) > 1 {
+		if (t == "null" || t == "array") && len(types) > 1 {
 			continue
 		}
 		if w := convert(t, v); w != nil {
 			return w
 		}
 	}
-	for _, t := range types {
-		if t == "null" {
-			if w := convert(t, v); w != nil {
-				return w
-			}
+	// Of several types the word null is rather a text.
+	if slices.Contains(types, "null") && (len(types) == 1 || v.kind != isString || v.text == "") {
+		if w := convert("null", v); w != nil {
+			return w
 		}
 	}
 	return v

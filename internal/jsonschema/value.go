@@ -44,6 +44,14 @@ func kindOf(name string) (kind, bool) {
 	return 0, false
 }
 
+// typeName is the name of a value's type in problems.
+func (v *value) typeName() string {
+	if v.kind == isNumber && v.whole() {
+		return "integer"
+	}
+	return v.kind.name()
+}
+
 // name is the type's name in problems.
 func (k kind) name() string {
 	switch k {

@@ -102,13 +102,17 @@ func (p *parser) posixClass() set {
 func (p *parser) classRange(open int) set {
 	start := p.pos
 	lo, class := p.classMember(open)
-	if class != nil {
-		return class
-	}
-	hi := lo
+	hi, member := lo, p.pos
 	p.skipSpace()
 	rest := p.src[p.pos:]
-	if strings.HasPrefix(rest, "-") && !strings.HasPrefix(rest, "-]") && !strings.HasPrefix(rest, "--") {
+	isRange := strings.HasPrefix(rest, "-") && !strings.HasPrefix(rest, "-]") && !strings.HasPrefix(rest, "--")
+	switch {
+	case class != nil && isRange:
+		p.fail(start, member, "invalid range boundary, must be a literal")
+	case class != nil:
+		return class
+	}
+	if isRange {
 		p.next()
 		p.skipSpace()
 		end := p.pos

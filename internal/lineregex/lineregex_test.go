@@ -131,6 +131,7 @@ func TestSyntaxErrors(t *testing.T) {
 		`\1`:         "    \\1\n    ^^\nerror: backreferences are not supported",
 		`\y`:         "    \\y\n    ^^\nerror: unrecognized escape sequence",
 		"[b-a]":      "    [b-a]\n     ^^^\nerror: invalid character class range, the start must be <= the end",
+		`[\d-z]`:     "    [\\d-z]\n     ^^\nerror: invalid range boundary, must be a literal",
 		`\p{Foo}`:    "    \\p{Foo}\n    ^^^^^^^\nerror: Unicode property not found",
 		"(?z)a":      "    (?z)a\n      ^\nerror: unrecognized flag",
 		"(?i":        "    (?i\n       ^\nerror: expected flag but got end of regex",

@@ -65,8 +65,20 @@ func (e *SyntaxError) Error() string {
 		"\nerror: " + e.Problem
 }
 
+// The problems of what other dialects have.
+const (
+	lookAround    = "look-around, including look-ahead and look-behind, is not supported"
+	backReference = "backreferences are not supported"
+)
+
+// Unsupported reports whether another dialect would take the expression: it has
+// look-around or a back reference.
+func (e *SyntaxError) Unsupported() bool {
+	return e.Problem == lookAround || e.Problem == backReference
+}
+
 // ErrLineFeed refuses an expression that asks for more than a line.
-var ErrLineFeed = errors.New(`the literal "\n" is not allowed in a regex: lines are searched one by one, so that nothing can match across their ends`)
+var ErrLineFeed = errors.New(`the literal '"\n"' is not allowed in a regex`)
 
 // flags are what (?imsuUxR) set.
 type flags struct {
@@ -262,7 +274,7 @@ func (p *parser) group() *node {
 	p.next()
 	for _, s := range [...]string{"?=", "?!", "?<=", "?<!"} {
 		if strings.HasPrefix(p.src[p.pos:], s) {
-			p.fail(start, p.pos+len(s), "look-around, including look-ahead and look-behind, is not supported")
+			p.fail(start, p.pos+len(s), lookAround)
 		}
 	}
 	outer := p.flags
@@ -554,7 +566,7 @@ func (p *parser) charEscape() rune {
 	case 'U':
 		return p.hex(8)
 	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		p.fail(start, p.pos, "backreferences are not supported")
+		p.fail(start, p.pos, backReference)
 	default:
 		// Everything in ASCII that is neither a letter nor a digit may be
 		// escaped; < and > stand for word boundaries.

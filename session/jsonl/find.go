@@ -58,7 +58,7 @@ func (r *Repository) FindID(ctx context.Context, cwd, id string) (Match, bool) {
 			break
 		}
 		h, _, ok := readHeader(path)
-		if ok && h.ID == id && (r.Folder == "" || h.CWD == cwd) {
+		if ok && h.ID == id && (r.Folder == "" || sameFolder(h.CWD, cwd)) {
 			m, found = Match{Path: path, ID: h.ID, CWD: h.CWD}, true
 			break
 		}

@@ -26,7 +26,7 @@ type Progress func(read, total int)
 func (r *Repository) List(ctx context.Context, cwd string, progress Progress) ([]session.Info, error) {
 	list, err := r.read(ctx, files(r.Dir(cwd)), progress)
 	if r.Folder != "" {
-		list = slices.DeleteFunc(list, func(i session.Info) bool { return i.CWD != cwd })
+		list = slices.DeleteFunc(list, func(i session.Info) bool { return !sameFolder(i.CWD, cwd) })
 	}
 	return list, err
 }
@@ -220,7 +220,7 @@ func (r *Repository) Newest(cwd string) (string, error) {
 		}
 	}
 	for _, path := range newestFirst(list) {
-		if h, _, ok := readHeader(path); ok && (r.Folder == "" || h.CWD == cwd) {
+		if h, _, ok := readHeader(path); ok && (r.Folder == "" || sameFolder(h.CWD, cwd)) {
 			return path, nil
 		}
 	}

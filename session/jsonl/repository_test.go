@@ -142,6 +142,14 @@ func TestFind(t *testing.T) {
 	if m, err := shared.Find(t.Context(), "/srv/here", "aab"); err != nil || !m.Foreign {
 		t.Errorf("%+v, %v", m, err)
 	}
+	// The same folder in other words.
+	create(t, shared, "aac", "/srv/here/", "3")
+	if m, ok := shared.FindID(t.Context(), "/srv/here", "aac"); !ok || m.ID != "aac" {
+		t.Errorf("%+v, %v", m, ok)
+	}
+	if list, err := shared.List(t.Context(), "/srv/./here", nil); err != nil || len(list) != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
 	if _, ok := shared.FindID(t.Context(), "/srv/here", "aab"); ok {
 		t.Error("found the session of another directory")
 	}

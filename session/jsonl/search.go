@@ -3,6 +3,7 @@ package jsonl
 import (
 	"context"
 	"iter"
+	"path/filepath"
 	"slices"
 
 	"github.com/pinch-agent/pinch/session"
@@ -83,8 +84,14 @@ func (r *Repository) filesOf(cwd string) []string {
 	return files(r.Dir(cwd))
 }
 
+// sameFolder reports whether the working directory that a header names is cwd,
+// perhaps in other words.
+func sameFolder(named, cwd string) bool {
+	return named == cwd || named != "" && filepath.Clean(named) == filepath.Clean(cwd)
+}
+
 // holds reports whether a session belongs to a working directory, "" for any:
 // a folder with the sessions of all of them says so only in their headers.
 func (r *Repository) holds(cwd string, info *session.Info) bool {
-	return cwd == "" || r.Folder == "" || info.CWD == cwd
+	return cwd == "" || r.Folder == "" || sameFolder(info.CWD, cwd)
 }
