@@ -13,16 +13,20 @@ import (
 	"github.com/pinch-agent/pinch/session"
 )
 
-// recordStart records model and thinking level where the branch has others, or
-// none.
+// recordStart records model and thinking level where the branch has none, or
+// another level. Another model records itself with its first answer, except that
+// answers do not name a virtual one.
 func (h *Harness) recordStart() error {
 	c := h.sess.Context()
-	if had := h.chosen(&c); had == nil || had.Provider != h.model.Provider || had.ID != h.model.ID {
+	had := h.chosen(&c)
+	other := had == nil || had.Provider != h.model.Provider || had.ID != h.model.ID
+	if other && (len(c.Messages) == 0 || h.model.IsVirtual() || h.isVirtual(c.Chosen)) {
 		if _, err := h.sess.Append(&session.ModelChangeEntry{Provider: h.model.Provider, ModelID: h.model.ID}); err != nil {
 			return err
 		}
 	}
-	if !c.LevelRecorded || c.ThinkingLevel != h.level {
+	// A level that the model has not stays recorded for one that has it.
+	if !c.LevelRecorded || h.model.ClampLevel(c.ThinkingLevel) != h.level {
 		_, err := h.sess.Append(&session.ThinkingLevelEntry{Level: h.level})
 		return err
 	}

@@ -13,11 +13,12 @@ func DefaultTools() []string { return []string{"read", "bash", "edit", "write"} 
 type ToolSelection struct {
 	Builtin []string // names of all built-in tools
 	Others  []string // names of tools of extensions and MCP servers, active unless something says otherwise
+	Hidden  []string // those of them that no pattern means, only their whole name
 
 	Allow     []string // entries of --tools; nil when the flag is absent
 	Exclude   []string // names and patterns of --exclude-tools
-	NoTools   bool     // --no-tools: none at all
-	NoBuiltin bool     // --no-builtin-tools
+	NoTools   bool     // --no-tools: none but those that Allow names
+	NoBuiltin bool     // --no-builtin-tools: no built-in ones but those
 	Default   []string // entries of the defaultTools setting; nil when unset
 }
 
@@ -44,37 +45,49 @@ func SelectTools(s ToolSelection) ([]string, error) {
 	}
 	all := slices.Concat(s.Builtin, s.Others)
 	standard := slices.Concat(s.defaults(), s.Others)
+	if s.NoTools {
+		standard = nil
+	}
 	var chosen []string
 	switch {
-	case s.NoTools:
 	case s.Allow == nil:
 		chosen = standard
 	case kind == modifierEntries:
 		chosen = modify(standard, s.Allow)
 	default:
-		chosen = allow(all, s.Allow)
+		chosen = s.allow(all)
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(chosen, func(name string) bool {
 		drop := seen[name] || !slices.Contains(all, name) ||
-			s.NoBuiltin && slices.Contains(s.Builtin, name) && !named(s.Allow, name) ||
 			slices.ContainsFunc(s.Exclude, func(p string) bool { return matchTool(p, name) })
 		seen[name] = true
 		return drop
 	}), nil
 }
 
-// defaults is the selection among the built-in tools without flags. A setting
-// that makes no sense counts as unset, as settings of a wrong kind do.
+// defaults is the selection among the built-in tools without --tools. Entries of
+// the setting are whole names: plain ones replace the standard, and changes
+// apply to what there is then.
 func (s ToolSelection) defaults() []string {
-	kind, err := entryKind(s.Default)
-	switch {
-	case s.Default == nil || err != nil:
-		return DefaultTools()
-	case kind == modifierEntries:
-		return modify(DefaultTools(), s.Default)
+	if s.NoTools || s.NoBuiltin {
+		return nil
 	}
-	return allow(s.Builtin, s.Default)
+	if s.Default == nil {
+		return DefaultTools()
+	}
+	var plain, changes []string
+	for _, e := range s.Default {
+		if isModifier(e) {
+			changes = append(changes, e)
+		} else {
+			plain = append(plain, e)
+		}
+	}
+	if plain == nil && changes != nil {
+		plain = DefaultTools()
+	}
+	return slices.DeleteFunc(modify(plain, changes), func(name string) bool { return !slices.Contains(s.Builtin, name) })
 }
 
 type entries int
@@ -125,12 +138,12 @@ func modify(base, list []string) []string {
 }
 
 // allow keeps what the entries name, in the order of the entries.
-func allow(all, list []string) []string {
-	mcp := slices.ContainsFunc(list, func(e string) bool { return strings.HasPrefix(e, mcpPrefix) })
+func (s ToolSelection) allow(all []string) []string {
+	mcp := slices.ContainsFunc(s.Allow, func(e string) bool { return strings.HasPrefix(e, mcpPrefix) })
 	var out []string
-	for _, e := range list {
+	for _, e := range s.Allow {
 		for _, name := range all {
-			if matchTool(e, name) {
+			if matchTool(e, name) && (e == name || !slices.Contains(s.Hidden, name)) {
 				out = append(out, name)
 			}
 		}
@@ -146,10 +159,6 @@ func allow(all, list []string) []string {
 }
 
 const mcpPrefix = "mcp__"
-
-func named(list []string, name string) bool {
-	return slices.Contains(list, name) || slices.Contains(list, "+"+name)
-}
 
 func matchTool(pattern, name string) bool {
 	if !strings.Contains(pattern, "*") {

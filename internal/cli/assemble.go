@@ -391,19 +391,22 @@ func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *s
 	all := []*agent.Tool{
 		r.read,
 		tool.Bash(tool.BashOptions{Env: e, Prefix: w.settings.ShellCommandPrefix(), Session: session}),
+		tool.PowerShell(tool.BashOptions{Env: e, Session: session}),
 		tool.Edit(tool.EditOptions{Env: e, Queue: &queue}),
 		tool.Write(tool.WriteOptions{Env: e, Queue: &queue}),
 		tool.Grep(tool.GrepOptions{Env: e, ConfigDir: p.getenv("XDG_CONFIG_HOME")}),
 		tool.Find(tool.FindOptions{Env: e, ConfigDir: p.getenv("XDG_CONFIG_HOME")}),
 		tool.Ls(tool.LsOptions{Env: e}),
 	}
-	all = append(all, tool.ApplyPatch(tool.ApplyPatchOptions{Env: e, Queue: &queue}), tool.PowerShell(tool.BashOptions{Env: e, Session: session}))
+	patch := tool.ApplyPatch(tool.ApplyPatchOptions{Env: e, Queue: &queue})
+	all = append(all, patch)
 	var known []string
 	for _, t := range all {
 		known = append(known, t.Name)
 	}
 	names, err := resource.SelectTools(resource.ToolSelection{
 		Builtin:   known,
+		Hidden:    []string{patch.Name},
 		Allow:     a.Tools,
 		Exclude:   a.ExcludeTools,
 		NoTools:   a.NoTools,

@@ -44,7 +44,7 @@ func (p *program) resolveAsked(c *catalog.Catalog, a *Args) (*catalog.Choice, er
 	if a.Model == "" {
 		return nil, nil
 	}
-	choice, err := c.Resolve(a.Model, a.Provider)
+	choice, err := c.ResolveWith(a.Model, catalog.ResolveOptions{Provider: a.Provider, Level: a.Thinking, Key: a.APIKey != ""})
 	if err != nil {
 		return nil, p.unspoken(a, err)
 	}

@@ -49,8 +49,8 @@ var options = [...]option{
 
 	{long: "--tools", group: forTools, arg: "LIST", about: "these tools only, or changes: +name,-write", short: "-t", takes: value, set: setTools},
 	{long: "--exclude-tools", group: forTools, arg: "LIST", about: "without these", short: "-xt", takes: value, set: func(a *Args, v *string) { a.ExcludeTools = splitList(*v) }},
-	{long: "--no-tools", group: forTools, about: "none", short: "-nt", set: func(a *Args, _ *string) { a.NoTools = true }},
-	{long: "--no-builtin-tools", group: forTools, about: "none of the built-in ones", short: "-nbt", set: func(a *Args, _ *string) { a.NoBuiltinTools = true }},
+	{long: "--no-tools", group: forTools, about: "none but those that --tools names", short: "-nt", set: func(a *Args, _ *string) { a.NoTools = true }},
+	{long: "--no-builtin-tools", group: forTools, about: "none of the built-in ones but those", short: "-nbt", set: func(a *Args, _ *string) { a.NoBuiltinTools = true }},
 	{long: "--no-mcp", about: "none of MCP servers", set: func(a *Args, _ *string) { a.NoMCP = true }},
 
 	{long: "--extension", group: forResources, arg: "PATH", about: "a package, for this run; may be repeated", files: true, short: "-e", takes: value, set: func(a *Args, v *string) { a.Extensions = append(a.Extensions, *v) }},

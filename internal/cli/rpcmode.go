@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/pinch-agent/pinch/internal/cli/rpc"
 	"github.com/pinch-agent/pinch/internal/settings"
 	"github.com/pinch-agent/pinch/session"
+	"github.com/pinch-agent/pinch/session/jsonl"
 	"github.com/pinch-agent/pinch/session/memory"
 	"github.com/pinch-agent/pinch/tool"
 )
@@ -60,7 +62,18 @@ func (b *base) New(_ context.Context, c *rpc.Conversation, parent string) (*rpc.
 	if b.args.NoSession {
 		return b.converse(session.Open(memory.New(), o))
 	}
-	return b.converse(b.sessions.Create(o))
+	return b.converse(b.beside(c.Harness.Session()).Create(o))
+}
+
+// beside is where a session that follows another is kept: in the folder of that
+// one's file, which may be opened from anywhere.
+func (b *base) beside(s *session.Session) *jsonl.Repository {
+	if s.File() == "" {
+		return b.sessions
+	}
+	r := *b.sessions
+	r.Folder = filepath.Dir(s.File())
+	return &r
 }
 
 // Open implements rpc.Host.
@@ -74,7 +87,7 @@ func (b *base) Fork(_ context.Context, c *rpc.Conversation, entryID string) (*rp
 	if from.File() == "" {
 		return b.converse(from.Fork(memory.New(), entryID, session.Options{}))
 	}
-	return b.converse(b.sessions.Fork(from, entryID, session.Options{}))
+	return b.converse(b.beside(from).Fork(from, entryID, session.Options{}))
 }
 
 // converse makes a conversation of a session that was opened.

@@ -208,16 +208,25 @@ func (b *bindings) compareRecords(o outcome, want, got []map[string]any) {
 	for id, w := range wantCalls {
 		b.compareExecution(o, id, w, gotCalls[id])
 	}
-	for _, batch := range executionBatches(got) {
+	// A call that is refused ends before the next one starts.
+	if startsLate(got) && !startsLate(want) {
+		o.add("tool_execution_start", "a call starts after another has ended")
+	}
+}
+
+// startsLate reports whether a call of a batch starts after another has ended.
+func startsLate(records []map[string]any) bool {
+	for _, batch := range executionBatches(records) {
 		ended := false
 		for _, r := range batch {
 			if r["type"] == "tool_execution_end" {
 				ended = true
 			} else if ended && r["type"] == "tool_execution_start" {
-				o.add("tool_execution_start", "a call starts after another has ended")
+				return true
 			}
 		}
 	}
+	return false
 }
 
 // splitExecutions takes the tool executions out of a run.
@@ -277,17 +286,17 @@ func (b *bindings) compareExecution(o outcome, id string, want, got []map[string
 			o.add(field, "%v", err)
 		}
 	}
-	final := ""
+	final, ended := "", false
 	for _, r := range got {
 		if r["type"] == "tool_execution_end" {
-			final = resultText(r["result"])
+			final, ended = resultText(r["result"]), true
 		}
 	}
 	for _, r := range got {
 		if r["type"] != "tool_execution_update" {
 			continue
 		}
-		if text := resultText(r["partialResult"]); !strings.HasPrefix(final, text) {
+		if text := resultText(r["partialResult"]); ended && !strings.HasPrefix(final, text) {
 			o.add(field, "an update says %q, the end %q", clipText(text), clipText(final))
 		}
 		for _, key := range []string{"toolName", "args", "partialResult"} {

@@ -136,6 +136,10 @@ func TestResolve(t *testing.T) {
 		{"scripted/zzz", "", "scripted/zzz", "", `Model "zzz" not found for provider "scripted". Using custom model id.`, ""},
 		{"zzz:high", "scripted", "scripted/zzz", "high", `Model "zzz" not found for provider "scripted". Using custom model id.`, ""},
 		{"scripted/zzz:odd", "", "scripted/zzz:odd", "", `Model "zzz:odd" not found for provider "scripted". Using custom model id.`, ""},
+		{"scripted/zzz:high", "scripted", "scripted/zzz", "high", `Model "zzz" not found for provider "scripted". Using custom model id.`, ""},
+		{"scripted / plain", "", "scripted/plain", "", "", ""},
+		{"thinker:high:low", "", "scripted/thinker", "low", "", ""},
+		{"plain:odd", "", "", "", "", `Model "plain:odd" not found. Use --list-models to see available models.`},
 		{"zzz-none", "", "", "", "", `Model "zzz-none" not found. Use --list-models to see available models.`},
 		{"", "", "", "", "", `Model "" not found. Use --list-models to see available models.`},
 		{"plain", "nobody", "", "", "", `Unknown provider "nobody". Use --list-models to see available providers/models.`},
@@ -165,6 +169,18 @@ func TestResolve(t *testing.T) {
 	c = open(t, scripted, map[string]string{"GROQ_API_KEY": "g"})
 	if got, err := c.Resolve("openai/gpt-oss-20b", ""); err != nil || got.Model.Provider != "groq" {
 		t.Errorf("%v %v", got, err)
+	}
+	// A key that comes along goes to nobody who was not named.
+	if got, err := c.ResolveWith("openai/gpt-oss-20b", ResolveOptions{Key: true}); err == nil {
+		t.Errorf("%v", got.Model)
+	}
+	// A level that is asked for apart leaves the id as it was written, and an
+	// unknown model thinks when it is asked to.
+	if got, err := c.ResolveWith("scripted/new:high", ResolveOptions{Level: "low"}); err != nil || got.Model.ID != "new:high" || got.Level != "" || !got.Model.Reasoning {
+		t.Errorf("%+v %v", got, err)
+	}
+	if got, err := c.Resolve("scripted/new:off", ""); err != nil || got.Model.ID != "new" || got.Model.Reasoning {
+		t.Errorf("%+v %v", got, err)
 	}
 	// The settings of an unknown id are those of the provider.
 	got, _ := c.Resolve("scripted/new", "")

@@ -87,58 +87,84 @@ func (c *Catalog) modelMeant(models []*llm.Model, pattern string) string {
 	})
 }
 
+// ResolveOptions narrow down what a pattern means.
+type ResolveOptions struct {
+	Provider string // the only one to look at; "" for all
+	// Level is the thinking level that was asked for apart from the pattern. An id
+	// that the provider does not list then keeps what looks like a level.
+	Level llm.ThinkingLevel
+	// Key says that a key comes along for whichever provider is meant: what is set
+	// up already then does not choose the provider that gets it.
+	Key bool
+}
+
 // Resolve finds the model that a person means by pattern: an exact id, a
 // provider/id in any case, or part of an id or name, each with an optional
 // :level behind it. A provider, when not empty, limits the search to it. Of
 // models of several providers, those of providers that are set up count. An id
 // that a known provider does not list is taken as it is, with a warning.
 func (c *Catalog) Resolve(pattern, provider string) (Choice, error) {
-	pattern = strings.TrimSpace(pattern)
-	if provider != "" {
-		p, ok := c.Provider(provider)
-		if !ok {
-			return Choice{}, &NotFoundError{Pattern: pattern, Provider: provider, Meant: c.providerMeant(provider)}
-		}
-		if head, tail, ok := strings.Cut(pattern, "/"); ok && strings.EqualFold(head, p.ID) {
-			pattern = tail
-		}
-		return c.within(p, pattern, pattern)
-	}
-	models := c.names()
-	// The whole pattern as an id comes first: ids of routers hold slashes.
-	if m, err := c.only(pattern, exact(models, pattern)); m != nil || err != nil {
-		return Choice{Model: c.whole(m)}, err
-	}
-	head, tail, slash := strings.Cut(pattern, "/")
-	if p, known := c.Provider(head); slash && known && tail != "" {
-		if m, level := match(c.ModelsOf(p.ID), tail); m != nil {
-			return Choice{Model: m, Level: level}, nil
-		}
-		if choice, err := c.among(models, pattern); choice.Model != nil || err != nil {
-			return choice, err
-		}
-		return c.within(p, tail, pattern)
-	}
-	choice, err := c.among(models, pattern)
-	if choice.Model == nil && err == nil {
-		return Choice{}, &NotFoundError{Pattern: pattern, Meant: c.modelMeant(models, pattern)}
-	}
-	return choice, err
+	return c.ResolveWith(pattern, ResolveOptions{Provider: provider})
 }
 
-// within resolves a pattern among the models of one provider; what it does not
-// list becomes a model of that id with the settings of a model it has.
-func (c *Catalog) within(p Provider, pattern, typed string) (Choice, error) {
-	models := c.ModelsOf(p.ID)
-	if m, level := match(models, pattern); m != nil {
-		return Choice{Model: m, Level: level}, nil
+// ResolveWith is Resolve with more said about what is meant.
+func (c *Catalog) ResolveWith(pattern string, o ResolveOptions) (Choice, error) {
+	pattern = strings.TrimSpace(pattern)
+	missing := &NotFoundError{Pattern: pattern}
+	if pattern == "" {
+		return Choice{}, missing
 	}
-	id, level := splitLevel(pattern)
-	m := c.unlisted(p, models, id)
+	s := search{usable: c.HasCredentials}
+	if o.Key {
+		s.usable = func(string) bool { return false }
+	}
+	var home Provider // of an id that is not listed
+	known := false
+	if o.Provider != "" {
+		if home, known = c.Provider(o.Provider); !known {
+			missing.Provider, missing.Meant = o.Provider, c.providerMeant(o.Provider)
+			return Choice{}, missing
+		}
+		s.models = c.ModelsOf(home.ID)
+	} else {
+		s.models = c.names()
+	}
+	switch m := s.find(pattern); {
+	case m.rivals != nil:
+		missing.Ambiguous = m.rivals
+		return Choice{}, missing
+	case m.model != nil:
+		return Choice{Model: c.whole(m.model), Level: m.level}, nil
+	}
+	name := pattern
+	if provider, rest := splitProvider(pattern, s.models); provider != "" {
+		home, _ = c.Provider(provider)
+		name, known = rest, true
+	} else if head, rest, ok := strings.Cut(pattern, "/"); ok && rest != "" && !known {
+		home, known = c.Provider(head)
+		name = rest
+	}
+	if !known {
+		missing.Meant = c.modelMeant(s.models, pattern)
+		return Choice{}, missing
+	}
+	return c.custom(home, name, o.Level, missing)
+}
+
+// custom is a model whose id the provider does not list.
+func (c *Catalog) custom(p Provider, name string, asked llm.ThinkingLevel, missing error) (Choice, error) {
+	id, level := name, llm.ThinkingLevel("")
+	if asked == "" {
+		id, level = splitLevel(name)
+	}
+	m := c.unlisted(p, c.ModelsOf(p.ID), id)
 	if m == nil {
-		return Choice{}, &NotFoundError{Pattern: typed}
+		return Choice{}, missing
 	}
 	m.ID, m.Name = id, id
+	if thinks := cmp.Or(asked, level); thinks != "" && thinks != llm.LevelOff {
+		m.Reasoning = true // who asks for thinking knows the model better
+	}
 	return Choice{
 		Model:   m,
 		Level:   level,
@@ -203,21 +229,6 @@ func sibling(models []*llm.Model, id string) *llm.Model {
 	return best
 }
 
-// among resolves a pattern among models of all providers; no model and no error
-// when nothing matches.
-func (c *Catalog) among(models []*llm.Model, pattern string) (Choice, error) {
-	m, err := c.only(pattern, candidates(models, pattern))
-	if m != nil || err != nil {
-		return Choice{Model: c.whole(m)}, err
-	}
-	id, level := splitLevel(pattern)
-	if level == "" {
-		return Choice{}, nil
-	}
-	m, err = c.only(pattern, exactOr(models, id))
-	return Choice{Model: c.whole(m), Level: level}, err
-}
-
 // names lists all models that the program can talk to by their names alone,
 // where it can: those of built-in providers that nothing changes. whole gives
 // the models behind them.
@@ -257,85 +268,6 @@ func (c *Catalog) whole(m *llm.Model) *llm.Model {
 	return c.Find(m.Provider, m.ID)
 }
 
-// exactOr is candidates with exact matches first.
-func exactOr(models []*llm.Model, pattern string) []*llm.Model {
-	if list := exact(models, pattern); list != nil {
-		return list
-	}
-	return candidates(models, pattern)
-}
-
-// only chooses among equally good models: the best of the providers that are set
-// up when they are of one provider, or when there is just one provider at all.
-func (c *Catalog) only(pattern string, list []*llm.Model) (*llm.Model, error) {
-	if m, ok := single(list); ok {
-		return m, nil
-	}
-	ready := slices.DeleteFunc(slices.Clone(list), func(m *llm.Model) bool { return !c.HasCredentials(m.Provider) })
-	if m, ok := single(ready); ok && m != nil {
-		return m, nil
-	}
-	if len(ready) > 0 {
-		list = ready
-	}
-	return nil, &NotFoundError{Pattern: pattern, Ambiguous: list}
-}
-
-// single is the best of models of one provider; ok is false when there are
-// several providers.
-func single(list []*llm.Model) (m *llm.Model, ok bool) {
-	for _, x := range list {
-		if x.Provider != list[0].Provider {
-			return nil, false
-		}
-	}
-	return best(list), true
-}
-
-// match finds the best match of a pattern with an optional level.
-func match(models []*llm.Model, pattern string) (*llm.Model, llm.ThinkingLevel) {
-	if m := best(exactOr(models, pattern)); m != nil {
-		return m, ""
-	}
-	id, level := splitLevel(pattern)
-	if level == "" {
-		return nil, ""
-	}
-	return best(exactOr(models, id)), level
-}
-
-// exact lists the models that a reference names: provider/id first, then id.
-func exact(models []*llm.Model, ref string) []*llm.Model {
-	var byRef, byID []*llm.Model
-	for _, m := range models {
-		if strings.EqualFold(m.Ref(), ref) {
-			byRef = append(byRef, m)
-		}
-		if strings.EqualFold(m.ID, ref) {
-			byID = append(byID, m)
-		}
-	}
-	if byRef != nil {
-		return byRef
-	}
-	return byID
-}
-
-// candidates lists the models whose id or name contains the pattern.
-func candidates(models []*llm.Model, pattern string) []*llm.Model {
-	if pattern == "" {
-		return nil
-	}
-	pattern = strings.ToLower(pattern)
-	var list []*llm.Model
-	for _, m := range models {
-		if strings.Contains(strings.ToLower(m.ID), pattern) || strings.Contains(strings.ToLower(m.Name), pattern) {
-			list = append(list, m)
-		}
-	}
-	return list
-}
-
 // best prefers names that move with a model family over dated snapshots, and
 // the highest among those. A pattern means the newest that it fits.
 func best(list []*llm.Model) *llm.Model {
@@ -370,14 +302,4 @@ func splitLevel(pattern string) (id string, level llm.ThinkingLevel) {
 		return pattern[:i], l
 	}
 	return pattern, ""
-}
-
-func ofProvider(models []*llm.Model, provider string) []*llm.Model {
-	var list []*llm.Model
-	for _, m := range models {
-		if m.Provider == provider {
-			list = append(list, m)
-		}
-	}
-	return list
 }

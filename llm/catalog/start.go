@@ -13,7 +13,8 @@ import (
 // setting hold them: ids, parts of names, or globs over provider/id and id, each
 // with an optional :level. Only models that are set up count. It keeps the order
 // of the patterns; a model appears once. Patterns without a match give a
-// warning, as do those with a word that is no level, which is left out.
+// warning, as do those with a word that is no level, which is left out, and those
+// that several providers have a model for, which all count.
 func (c *Catalog) Scope(patterns []string) (choices []Choice, warnings []string) {
 	models := c.Available()
 	add := func(m *llm.Model, level llm.ThinkingLevel) {
@@ -26,45 +27,56 @@ func (c *Catalog) Scope(patterns []string) (choices []Choice, warnings []string)
 		if pattern == "" {
 			continue
 		}
-		found := false
+		s := search{models: models, usable: func(string) bool { return true }, lenient: true}
 		if strings.ContainsAny(pattern, "*?[") {
 			id, level := splitLevel(pattern)
-			matches := globMatcher(id)
-			for _, m := range models {
-				if matches(m.Ref()) || matches(m.ID) {
-					add(m, level)
-					found = true
+			// Ids such as model[1m] are no globs.
+			list := named(s.reference(id))
+			if list == nil {
+				matches := globMatcher(id)
+				for _, m := range models {
+					if matches(m.Ref()) || matches(m.ID) {
+						list = append(list, m)
+					}
 				}
+			} else if len(list) > 1 {
+				warnings = append(warnings, severalProviders(pattern))
 			}
-		} else if m, level := c.matchRef(models, pattern); m != nil {
-			add(m, level)
-			found = true
-		} else if i := strings.LastIndexByte(pattern, ':'); i > 0 {
-			if m, _ := c.matchRef(models, pattern[:i]); m != nil {
-				add(m, "")
-				found = true
-				warnings = append(warnings, fmt.Sprintf("Invalid thinking level %q in pattern %q. Using the default level.", pattern[i+1:], pattern))
+			if list == nil {
+				warnings = append(warnings, fmt.Sprintf("No models match pattern %q", pattern))
 			}
+			for _, m := range list {
+				add(m, level)
+			}
+			continue
 		}
-		if !found {
+		m := s.find(pattern)
+		switch {
+		case m.nothing():
 			warnings = append(warnings, fmt.Sprintf("No models match pattern %q", pattern))
+		case m.warning != "":
+			warnings = append(warnings, m.warning)
+		}
+		if m.rivals != nil {
+			warnings = append(warnings, severalProviders(pattern))
+		}
+		for _, model := range named(m) {
+			add(model, m.level)
 		}
 	}
 	return choices, warnings
 }
 
-// matchRef is match for patterns that may also be provider/part, where part need
-// not be a whole id.
-func (c *Catalog) matchRef(models []*llm.Model, pattern string) (*llm.Model, llm.ThinkingLevel) {
-	if m, level := match(models, pattern); m != nil {
-		return m, level
+// named lists what a pattern named: one model, or all that are equally good.
+func named(m match) []*llm.Model {
+	if m.model != nil {
+		return []*llm.Model{m.model}
 	}
-	head, tail, ok := strings.Cut(pattern, "/")
-	p, known := c.Provider(head)
-	if !ok || !known {
-		return nil, ""
-	}
-	return match(ofProvider(models, p.ID), tail)
+	return m.rivals
+}
+
+func severalProviders(pattern string) string {
+	return fmt.Sprintf("Pattern %q names models of several providers. Use provider/id to choose one.", pattern)
 }
 
 // globMatcher makes the test of a glob, in any case: ? and [...] stand for one

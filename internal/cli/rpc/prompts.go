@@ -46,7 +46,7 @@ func (s *server) prompt(c *command) {
 		s.fail(c, err)
 		return
 	}
-	if v := c.get("streamingBehavior"); v != nil && string(v) != "null" {
+	if v := c.get("streamingBehavior"); v != nil && string(v) != "null" && string(v) != `""` {
 		in.Behavior = harness.AsSteering
 		if string(v) == `"followUp"` {
 			in.Behavior = harness.AsFollowUp

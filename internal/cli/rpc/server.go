@@ -145,10 +145,11 @@ func (s *server) handle(l line) {
 		return
 	}
 	what := c.name
-	if what == "" && c.typ != nil {
-		what = string(c.typ)
-	} else if what == "" {
+	switch {
+	case c.typ == nil:
 		what = "the line has no type"
+	case c.typ[0] != '"':
+		what = string(c.typ)
 	}
 	s.fail(c, fmt.Errorf("Unknown command: %s", what))
 }

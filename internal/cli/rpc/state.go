@@ -103,7 +103,9 @@ func (s *server) entries(c *command) {
 	sess := s.c.Harness.Session()
 	since, err := c.optional("since")
 	list := sess.Entries()
-	if err == nil && since != "" {
+	if v := c.get("since"); err != nil {
+		err = fmt.Errorf("Entry not found: %s", v)
+	} else if v != nil && string(v) != "null" {
 		at := slices.IndexFunc(list, func(e *session.Entry) bool { return e.ID == since })
 		if at < 0 {
 			err = fmt.Errorf("Entry not found: %s", since)

@@ -115,7 +115,7 @@ func TestUI(t *testing.T) {
 		}
 	}
 	// A text that only looks like an answer is a command.
-	if d := r.data("get_entries", "since", ""); d["leafId"] == nil {
+	if d := r.data("get_entries", "since", nil); d["leafId"] == nil {
 		t.Errorf("%v", d)
 	}
 	if a := r.call("get_entries", "since", "extension_ui_response"); a["success"] != false {
