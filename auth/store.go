@@ -173,7 +173,11 @@ func (e *FileError) Error() string {
 	if e.Op == "parse" {
 		return fmt.Sprintf("Invalid credentials file %s: %v; correct or remove it", e.Path, e.Cause)
 	}
-	return fmt.Sprintf("Failed to %s the credentials file %s: %v", e.Op, e.Path, e.Cause)
+	text := fmt.Sprintf("Failed to %s the credentials file %s: %v", e.Op, e.Path, e.Cause)
+	if e.Op == "read" && errors.Is(e.Cause, fs.ErrPermission) {
+		text += "; give yourself the right to read it"
+	}
+	return text
 }
 
 func (e *FileError) Unwrap() error { return e.Cause }

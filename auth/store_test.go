@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -241,5 +242,20 @@ func TestOtherGoroutinesWait(t *testing.T) {
 	inside <- true
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// Who may not read the file is not told to remove it: it may hold their keys.
+func TestFileErrorAdvice(t *testing.T) {
+	for _, c := range []struct {
+		err  FileError
+		want string
+	}{
+		{FileError{Path: "a.json", Op: "read", Cause: &fs.PathError{Op: "open", Path: "a.json", Err: fs.ErrPermission}}, "give yourself the right to read it"},
+		{FileError{Path: "a.json", Op: "parse", Cause: errors.New("a comma")}, "correct or remove it"},
+	} {
+		if got := c.err.Error(); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%q does not end with %q", got, c.want)
+		}
 	}
 }

@@ -42,7 +42,7 @@ var overflowPatterns = sync.OnceValue(func() []guarded {
 		guard("exceeds the limit of", `exceeds the limit of \d+`),                                                           // Copilot
 		guard("the configured context size", `prompt has [\d,]+ tokens?, but the configured context size is [\d,]+ tokens?`),
 		guard("too large for model with", `too large for model with \d+ maximum context length`), // Mistral
-		guard("413", `^(?:[\w -]+ api error \(413\):|413(?:\s|:|$))`),
+		guard("413", `^(?:[\w .-]+ api error \(413\):|413(?:\s|:|$)|\{"error":\{.*"code":413[,}])`),
 	}
 })
 

@@ -56,7 +56,10 @@ type TrustError struct {
 
 func (e *TrustError) Error() string {
 	if e.Op == "write" {
-		return fmt.Sprintf("could not write %s: %v; the decision holds for this run only", e.Path, e.Cause)
+		return fmt.Sprintf("could not write %s: %v; the decision is not kept", e.Path, e.Cause)
+	}
+	if errors.Is(e.Cause, fs.ErrPermission) {
+		return fmt.Sprintf("The trust file %s cannot be read: %v; give yourself the right to read it", e.Path, e.Cause)
 	}
 	return fmt.Sprintf("Invalid trust file %s: %v; correct or remove it", e.Path, e.Cause)
 }

@@ -20,6 +20,7 @@ const (
 	ReadOnly       Kind = "read_only"            // the log cannot be written
 	DiskFull       Kind = "disk_full"            // no room for the entry
 	MissingCWD     Kind = "missing_cwd"          // the session's working directory is gone
+	Damaged        Kind = "damaged"              // a part of the log cannot be read
 	IO             Kind = "io"                   // any other failure of the store
 	Closed         Kind = "closed"               // the session was closed before
 )
@@ -92,6 +93,8 @@ func (k Kind) text() string {
 		return "no space left"
 	case MissingCWD:
 		return "the working directory of the session is missing"
+	case Damaged:
+		return "damaged"
 	case Closed:
 		return "closed"
 	case IO:

@@ -129,11 +129,14 @@ func (s *Session) scan(whole bool, known map[int64]*Entry) error {
 		slab  []Entry
 		names interned
 		first = true
+		next  int64 // behind the line before
 	)
 	for l, err := range s.log.lines() {
 		if err != nil {
 			return err
 		}
+		s.passed(next, l.at)
+		next = l.at + int64(l.size)
 		if l.size < 2 || len(l.head) > 0 && l.head[0] != '{' || l.last != '}' {
 			continue
 		}
@@ -190,6 +193,7 @@ func (s *Session) scan(whole bool, known map[int64]*Entry) error {
 		}
 		s.place(e)
 	}
+	s.passed(next, s.log.size)
 	// All at once, as looking up each in its turn would wait for the memory.
 	s.ids.room(len(s.order) + len(s.order)/16)
 	for _, e := range s.order {
@@ -199,6 +203,13 @@ func (s *Session) scan(whole bool, known map[int64]*Entry) error {
 	}
 	s.loaded, s.exact = len(s.order), whole
 	return nil
+}
+
+// passed notes a gap between lines that can only be a line which is too long.
+func (s *Session) passed(from, to int64) {
+	if s.log.maxLine > 0 && to-from > s.log.maxLine {
+		s.tooLong = true
+	}
 }
 
 // expect guesses how many entries are still to come at an offset of the log from

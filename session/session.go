@@ -2,6 +2,7 @@ package session
 
 import (
 	"crypto/rand"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -50,6 +51,7 @@ type Session struct {
 	log     *source  // that was loaded
 	loaded  int      // entries at the start of order that are from it
 	exact   bool     // all of their lines were read
+	tooLong bool     // a line was passed over for its length
 	order   []*Entry // in the order of the log
 	ids     ids
 	leaf    *Entry           // nil for the place before the first entry
@@ -267,6 +269,33 @@ func (s *Session) Err() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.log.failed()
+}
+
+// Incomplete says what of the conversation could not be read, an *Error of the
+// kind Damaged: entries above the first one of the branch at the leaf, or a line
+// that is longer than the store reads. Nil when all of it is there. The log keeps
+// what it has.
+func (s *Session) Incomplete() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e := &Error{Kind: Damaged, Op: "read", Path: s.store.Path()}
+	if s.tooLong {
+		e.Err = fmt.Errorf("a line is longer than %d MiB and was passed over", s.log.maxLine>>20)
+	}
+	var first *Entry
+	for a := range s.up(s.leaf) {
+		first = a
+	}
+	if first != nil && first.ParentID != "" && s.parent(first) == nil {
+		if e.Err == nil {
+			e.Err = fmt.Errorf("entry %s is missing or damaged", first.ParentID)
+		}
+		e.Advice = "the conversation begins behind it; the file keeps what was before"
+	}
+	if e.Err == nil {
+		return nil
+	}
+	return e
 }
 
 // Entries lists all entries in the order of the log, of all branches.

@@ -128,7 +128,7 @@ func (p *program) warnSettings(problems []error, all bool) {
 		problem, single := errors.AsType[*settings.Problem](err)
 		switch {
 		case !single:
-			p.warn("%s (correct or remove it; it counts as empty)", sentence(err))
+			p.warn("%s (%s; it counts as empty)", sentence(err), mend(err))
 		case problem.AtUse, !all && problem.Kind == settings.Unknown && problem.Suggestion == "":
 		default:
 			p.warn("%s", sentence(err))
@@ -189,7 +189,8 @@ func (p *program) warnModelsFile(c *catalog.Catalog) {
 			}
 			p.warn("%s", line)
 		}
-		fmt.Fprintln(p.errs, "  Correct or remove it; built-in providers and models work all the same.")
+		advice := mend(err)
+		fmt.Fprintf(p.errs, "  %s%s; built-in providers and models work all the same.\n", strings.ToUpper(advice[:1]), advice[1:])
 	}
 	for _, r := range c.Remarks() {
 		p.warn("%v", r)
@@ -214,6 +215,10 @@ func (p *program) prepare(a *Args) (*base, error) {
 	}
 	if len(a.Extensions) > 0 {
 		p.warn("This version loads no extensions: %s left out", strings.Join(a.Extensions, ", "))
+	}
+	folder := resource.AgentFolder(p.getenv, p.home)
+	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("The agent folder %s is no folder: move it away, or name another one in PINCH_AGENT_DIR", folder)
 	}
 	creds := p.openCredentials()
 	b := &base{p: p, args: a}
@@ -261,6 +266,9 @@ func (b *base) run(sess *session.Session, cwd, name string) (_ *running, err err
 		}
 	}()
 	p, a, c := b.p, b.args, b.catalog
+	if err := sess.Incomplete(); err != nil {
+		p.warn("%s", sentence(err))
+	}
 	w, err := p.openWorkspace(a, cwd)
 	if err != nil {
 		return nil, err
@@ -448,6 +456,18 @@ func requestOptions(s *settings.Settings) (llm.Options, error) {
 			return o, errors.New("The setting httpProxy is no address: write it like http://proxy.example.com:3128") // it may hold a password
 		}
 		o.Client = wire.NewClient(wire.FixedProxy(address, cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))))
+		return o, nil
+	}
+	// The standard library passes over a value that it cannot read, so that
+	// requests would go past the proxy. One without a scheme is fine.
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
+		value := os.Getenv(name)
+		if !strings.Contains(value, "://") {
+			value = "http://" + value
+		}
+		if _, err := url.Parse(value); err != nil {
+			return o, fmt.Errorf("%s is no address: write it like http://proxy.example.com:3128", name)
+		}
 	}
 	return o, nil
 }

@@ -131,7 +131,7 @@ func (d *doctor) settings(w *workspace) {
 		p, single := errors.AsType[*settings.Problem](problem)
 		switch {
 		case !single:
-			d.fail("correct or remove it; it counts as empty", "%v", problem)
+			d.fail(mend(problem)+"; it counts as empty", "%v", problem)
 		case p.Kind == settings.Unknown && p.Suggestion == "":
 			continue // of another version or an extension
 		case p.AtUse:
@@ -162,19 +162,19 @@ func (d *doctor) settings(w *workspace) {
 func (d *doctor) keys(ctx context.Context, c *catalog.Catalog, store *auth.Store) {
 	folder := resource.AgentFolder(d.p.getenv, d.p.home)
 	if err := c.Problem(); err != nil {
-		d.fail("correct or remove it; built-in models work all the same", "%s", strings.Join(lines(err), "; "))
+		d.fail(mend(err)+"; built-in models work all the same", "%s", strings.Join(lines(err), "; "))
 	}
 	for _, r := range c.Remarks() {
 		d.warn("correct it, or leave it: it counts for nothing", "%v", r)
 	}
 	if err := store.Problem(); err != nil {
-		d.fail("correct or remove it; what it holds does not count", "%v", err)
+		d.fail(mend(err)+"; what it holds does not count", "%v", err)
 	}
 	if err := store.Exposure(); err != nil {
 		d.warn("chmod 600 "+store.Path(), "%v", err)
 	}
 	if _, err := signin.Load(filepath.Join(folder, "signin.json")); err != nil {
-		d.fail("correct or remove it; stored sign-ins are not used before", "%v", err)
+		d.fail(mend(err)+"; stored sign-ins are not used before", "%v", err)
 	}
 	if old, err := readOldKeys(folder); err == nil && len(old.keys)+len(old.oauth) > 0 {
 		d.warn("start pinch with a prompt once: it moves them to auth.json where it can", "There are keys in files of former times (apiKeys in settings.json, oauth.json)")
@@ -246,7 +246,7 @@ func (d *doctor) project(w *workspace) {
 		return
 	}
 	if _, err := resource.ReadTrust(w.folders.Agent); err != nil {
-		d.fail("correct or remove it; pinch does not start here without --approve or --no-approve", "%v", err)
+		d.fail(mend(err)+"; pinch does not start here without --approve or --no-approve", "%v", err)
 	}
 	if w.trusted {
 		d.ok("It is trusted: its own settings, skills, templates and prompts count")

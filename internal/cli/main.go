@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"os"
 	"os/user"
@@ -132,6 +133,15 @@ func lines(err error) []string {
 		}
 	}
 	return out
+}
+
+// mend is what a person can do about a file that cannot be used. One that is not
+// theirs to read may hold what they would miss.
+func mend(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "give yourself the right to read it"
+	}
+	return "correct or remove it"
 }
 
 // variable reads PINCH_name, else PI_name.

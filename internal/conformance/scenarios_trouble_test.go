@@ -233,6 +233,17 @@ func scenarioCut(c *scenarioCell) {
 			}
 		}
 	}
+	// No byte of an event is one behind which the end of a stream means something else.
+	half := c.begun(c.answer(), "")
+	next := whole.pieces[len(half.pieces)]
+	half.pieces = append(half.pieces, nil)
+	for n := range next {
+		half.pieces[len(half.pieces)-1] = next[:n]
+		c.server.serve(half)
+		if h := c.stream(c.ask()); h.StopReason != llm.StopError || !llm.IsRetryable(h.Assistant) {
+			c.Errorf("ended behind %q: %s, %q, which nobody tries again", next[:n], h.StopReason, h.ErrorMessage)
+		}
+	}
 	// A call whose arguments are cut is no call that could be run.
 	a := c.working()
 	a.thinking, a.calls = "", a.calls[:1]

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -203,6 +204,12 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 	if s := req.URL.Scheme; s != "http" && s != "https" || req.URL.Host == "" {
 		cancel(nil)
 		return nil, badAddress(m, errNoAddress)
+	}
+	if port := req.URL.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			cancel(nil)
+			return nil, badAddress(m, fmt.Errorf("there is no port %s", port))
+		}
 	}
 	req.Header = c.Header.Clone()
 	if c.Prepare != nil {

@@ -112,6 +112,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 		{url, "X A", "v", `header name "X A" of provider p`},
 		{"ftp://host/secret", "A", "b", "address of provider p cannot be used"},
 		{"no address", "A", "b", "address of provider p cannot be used"},
+		{"http://host:99999/secret", "A", "b", "address of provider p cannot be used (there is no port 99999)"},
 		{"http:///secret", "A", "b", "address of provider p cannot be used"},
 		{"http://u:secret@[::1", "A", "b", "address of provider p cannot be used"},
 	} {

@@ -166,6 +166,7 @@ func (s *Source) open() error {
 				s.frames = &s.sse
 			}
 			s.frames.Reset(s.source())
+			s.sse.arrives = resp.Progress
 			return nil
 		}
 		var status *StatusError
@@ -235,9 +236,12 @@ func (s *Source) read() {
 		if err == nil {
 			return
 		}
-		if err == ErrFinished {
+		switch {
+		case err == ErrFinished:
 			s.resp.body.drain(drainTime)
 			err = nil
+		case s.sse.cut && !jsontext.Value(data).IsValid():
+			err = nil // half an event: the stream ended before its answer did
 		}
 	case errors.Is(err, io.EOF):
 		err = s.notEvents()

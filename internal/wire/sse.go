@@ -24,6 +24,7 @@ func (e *EventSizeError) Error() string {
 const (
 	firstBuffer  = 16 << 10
 	maxPreamble  = 64 << 10 // comments kept in front of an event, for error texts
+	longLine     = 4 << 10  // longer than any keep-alive
 	minRead      = 512
 	maxEmptyRead = 100
 )
@@ -49,8 +50,13 @@ type SSE struct {
 	eof        error
 	afterCR    bool // a line feed at pos belongs to the line end before
 	begun      bool // something was read: no byte order mark any more
+	cut        bool // the stream ended inside the event returned last
 	eventStart int  // of the event returned last
 	eventEnd   int
+
+	// arrives is called when more came of a line that is too long for a keep-alive:
+	// data on its way, although its event cannot be read yet. Nil for nobody.
+	arrives func()
 
 	joined []byte // data of several lines, or repaired
 	named  []byte // name, repaired
@@ -77,6 +83,7 @@ func (s *SSE) Next() (name, data []byte, err error) {
 		from, to, err := s.line()
 		if err != nil {
 			if errors.Is(err, io.EOF) && (hasName || lines > 0) {
+				s.cut = true
 				break
 			}
 			return nil, nil, err
@@ -242,6 +249,9 @@ func (s *SSE) fill() error {
 			}
 		}
 		if s.begun && (n > 0 || err != nil) {
+			if n > 0 && s.end-s.pos > longLine && s.buf[s.pos] != ':' && s.arrives != nil {
+				s.arrives()
+			}
 			return nil
 		}
 	}

@@ -69,6 +69,34 @@ func TestSSE(t *testing.T) {
 	}
 }
 
+// A long event that is still on its way is no silence; keep-alives are, however
+// many come.
+func TestSSETellsOfLongLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   string
+		want bool
+	}{
+		"one long event":  {"data: " + strings.Repeat("x", 4*longLine) + "\n\n", true},
+		"its second line": {"data: a\ndata: " + strings.Repeat("x", 4*longLine) + "\n\n", true},
+		"short events":    {strings.Repeat("data: {\"type\":\"ping\"}\n\n", longLine), false},
+		"comments":        {strings.Repeat(": keep-alive\n\n", longLine), false},
+		"a long comment":  {":" + strings.Repeat("x", 4*longLine) + "\n\n", false},
+	} {
+		calls := 0
+		var s SSE
+		s.Reset(iotest.OneByteReader(strings.NewReader(c.in)))
+		s.arrives = func() { calls++ }
+		for {
+			if _, _, err := s.Next(); err != nil {
+				break
+			}
+		}
+		if (calls > 0) != c.want {
+			t.Errorf("%s: told %d times", name, calls)
+		}
+	}
+}
+
 // An event must not wait for the line feed that may follow a carriage return.
 func TestSSEDoesNotWaitBehindCarriageReturn(t *testing.T) {
 	r, w := io.Pipe()

@@ -161,10 +161,10 @@ func (x *exchange) maxTokens(estimate int) int {
 	return transcript.MaxTokens(x.model, &x.req.Options, estimate)
 }
 
-// statusText words an error response: its JSON, which is an object or a list of
-// one, or JSON that holds its text.
+// statusText words an error response: its JSON, which is an error object or a list
+// of one, or JSON of that form that holds its text and status.
 func statusText(e *wire.StatusError) string {
-	if compact, err := jsonwire.AppendCompact(nil, e.Body); err == nil && (compact[0] == '{' || compact[0] == '[') {
+	if compact, err := jsonwire.AppendCompact(nil, e.Body); err == nil && (compact[0] == '[' || jsonwire.Get(compact, "error") != nil) {
 		return wire.Truncate(string(compact), wire.MaxErrorText)
 	}
 	text := wire.Truncate(string(jsonwire.AppendUTF8(nil, e.Body)), wire.MaxErrorText)

@@ -220,6 +220,7 @@ func TestStatusErrors(t *testing.T) {
 	}{
 		"object":     {429, ` {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED"}} `, `{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED"}}`, true, false},
 		"overflow":   {400, `{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}`, `{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}`, false, true},
+		"gateway's":  {503, `{"message": "busy"}`, `{"error":{"message":"{\"message\": \"busy\"}","code":503,"status":"Service Unavailable"}}`, true, false},
 		"page":       {502, "<p>\nbad</p>", `{"error":{"message":"<p>\nbad</p>","code":502,"status":"Bad Gateway"}}`, true, false},
 		"nothing":    {403, "", `{"error":{"message":"","code":403,"status":"Forbidden"}}`, false, false},
 		"list":       {503, `[{"error": {"message": "The model is overloaded."}}]`, `[{"error":{"message":"The model is overloaded."}}]`, true, false},

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -146,6 +147,9 @@ func (r *Repository) ForkFrom(path string, o session.Options) (*session.Session,
 	}
 	data, err = session.Rehead(data, o)
 	if err != nil {
+		if e, ok := errors.AsType[*session.Error](err); ok {
+			e.Op, e.Path, e.Advice = "fork", path, "the file was left as it is"
+		}
 		return nil, err
 	}
 	if _, err := store.Append(0, data); err != nil {

@@ -419,6 +419,9 @@ func TestLongLines(t *testing.T) {
 		if len(s.Entries()) != 2 || s.LeafID() != "b" {
 			t.Errorf("%d entries, leaf %q", len(s.Entries()), s.LeafID())
 		}
+		if err := s.Incomplete(); kindOf(err) != session.Damaged || !strings.Contains(err.Error(), path+": a line is longer than 1 MiB") {
+			t.Errorf("what is missing: %v", err)
+		}
 		say(t, s, "c")
 		if _, err := s.AppendMessage(llm.UserText(strings.Repeat("y", 2<<20), 1)); kindOf(err) != session.BadEntry {
 			t.Errorf("a line that could not be read again: %v", err)
@@ -431,6 +434,35 @@ func TestLongLines(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].MessageCount != 3 {
 			t.Errorf("listing %+v, %v", list, err)
 		}
+	}
+}
+
+// TestIncomplete asks sessions whether all of the conversation is there.
+func TestIncomplete(t *testing.T) {
+	const head = `{"type":"session","version":3,"id":"s1","timestamp":"2026-03-01T08:00:00.000Z","cwd":"/srv/demo"}` + "\n"
+	entry := func(id, parent string) string {
+		return `{"type":"message","id":"` + id + `","parentId":` + parent + `,"message":{"role":"user","content":"x"}}` + "\n"
+	}
+	for _, c := range []struct{ name, text, missing string }{
+		{"nothing but a header", head, ""},
+		{"whole", head + entry("a", "null") + entry("b", `"a"`), ""},
+		{"a torn end", head + entry("a", "null") + `{"type":"mess`, ""},
+		{"a circle", head + entry("a", `"b"`) + entry("b", `"a"`), ""},
+		{"its own parent", head + entry("a", `"a"`), ""},
+		{"damage beside the branch", head + entry("a", "null") + `{"type":"message","id":"x","parentId":"a"` + "\n" + entry("b", `"a"`), ""},
+		{"damage in the branch", head + entry("a", "null") + `{"type":"message","id":"x","parentId":"a"` + "\n" + entry("b", `"x"`), "entry x is missing"},
+		{"a lost parent far up", head + entry("a", `"gone"`) + entry("b", `"a"`) + entry("c", `"b"`), "entry gone is missing"},
+	} {
+		path := filepath.Join(t.TempDir(), "s.jsonl")
+		write(t, path, c.text)
+		s := open(t, path)
+		switch err := s.Incomplete(); {
+		case c.missing == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.missing != "" && (kindOf(err) != session.Damaged || !strings.Contains(err.Error(), c.missing)):
+			t.Errorf("%s: got %v, want %q", c.name, err, c.missing)
+		}
+		s.Close()
 	}
 }
 

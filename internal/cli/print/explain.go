@@ -111,7 +111,7 @@ func advise(m *llm.Assistant, text string, window int, saved bool) string {
 		}
 		return false
 	}
-	status, _ := refusal(text)
+	status, body := refusal(text)
 	switch {
 	case m.StopReason == llm.StopAborted:
 		return ""
@@ -131,13 +131,15 @@ func advise(m *llm.Assistant, text string, window int, saved bool) string {
 		return "Wait a while and try again, or take another model (--model)."
 	case status == "429" || has("rate limit", "too many requests"):
 		return "Wait a while and go on with -c, or take another model (--model)."
-	case has("proxyconnect"):
-		return "Check the proxy that HTTPS_PROXY or HTTP_PROXY names."
+	case has("proxyconnect", "the proxy cannot be used"):
+		return "Check the proxy that HTTPS_PROXY, HTTP_PROXY or the httpProxy setting names."
+	case strings.Contains(lower, "the proxy ") && strings.Contains(lower, " refuses to connect ("):
+		return "" // it says what to do
 	case has("certificate", "does not speak tls"):
 		return "Check baseUrl of " + m.Provider + " in models.json, and the certificates that this system trusts."
 	case has("connection refused", "no such host", "network is unreachable", "econnrefused", "enotfound"):
 		return "Check the network and the provider's address in models.json."
-	case strings.HasPrefix(status, "2"):
+	case strings.HasPrefix(status, "2") && !saysError(body):
 		return "Check baseUrl and api of " + m.Provider + " in models.json: they have to name a service that streams its answers."
 	case strings.HasPrefix(status, "3"):
 		return "Check baseUrl of " + m.Provider + " in models.json: the service has another address."
@@ -153,6 +155,12 @@ func advise(m *llm.Assistant, text string, window int, saved bool) string {
 		return "Try again, or take another model (--model)."
 	}
 	return "Try again with -c, which goes on with this session, or take another model (--model)."
+}
+
+// saysError reports whether a response of any status is an error in its own words.
+func saysError(body string) bool {
+	said := message(body)
+	return strings.HasPrefix(body, "{") && said != body && !strings.HasPrefix(said, "{") && !strings.HasPrefix(said, aPage)
 }
 
 // refusal is the HTTP status and the body in an error text that tells of a
