@@ -90,7 +90,7 @@ func (m *Model) SupportedLevels() []ThinkingLevel {
 	if !m.Reasoning {
 		return []ThinkingLevel{LevelOff}
 	}
-	var out []ThinkingLevel
+	out := []ThinkingLevel{}
 	for _, l := range ThinkingLevels() {
 		v, mapped := m.ThinkingLevelMap[l]
 		if mapped && v == nil || !mapped && (l == LevelXHigh || l == LevelMax) {

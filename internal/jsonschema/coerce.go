@@ -29,8 +29,8 @@ func (s *Schema) Valid(raw []byte) bool {
 //
 // The conversions: null in an optional property that refuses it is left out.
 // Numeric text, blank text (0), true and false (1 and 0), as words too, and null
-// (0) become a number, for an integer without its fraction. "true", "false", 1, 0 and null (false) become a
-// boolean. A number, a boolean and null become text. A single value becomes a
+// (0) become a number, for an integer without its fraction. "true", "false", 1, 0
+// and null (false) become a boolean. A number, a boolean and null become text. A single value becomes a
 // list of one. Of several types or branches the first that works is taken, and
 // none when the value fits one already. Of a list of values the one is taken
 // that the value converts to.
@@ -183,12 +183,12 @@ func (s *Schema) requires(name string) bool {
 }
 
 // convertTo converts v to the first of types that it can become. Null is the
-// last resort of several types, and no list is made for one of them. Where only a number will do, blank text is 0 and
-// the words true and false are 1 and 0.
+// last resort of several types, and no list is made for one of them. Where only
+// a number will do, blank text is 0 and the words true and false are 1 and 0.
 func convertTo(types []string, v *value) *value {
 	if len(types) == 1 && (types[0] == "number" || types[0] == "integer") && v.kind == isString {
-		switch word := strings.TrimSpace(v.text); {
-		case word == "", strings.EqualFold(v.text, "false"):
+		switch {
+		case jsonwire.Blank(v.text), strings.EqualFold(v.text, "false"):
 			return &value{kind: isNumber, text: "0"}
 		case strings.EqualFold(v.text, "true"):
 			return &value{kind: isNumber, text: "1"}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -126,11 +127,7 @@ type samplingParam struct {
 // level nearest to level, "" for LevelOff, and those of the request. A later
 // value takes the place of an earlier one.
 func MergeSamplingParams(m *llm.Model, level llm.ThinkingLevel, request jsontext.Value) SamplingParams {
-	if level == "" {
-		level = llm.LevelOff
-	} else {
-		level = m.ClampLevel(level)
-	}
+	level = m.ClampLevel(cmp.Or(level, llm.LevelOff))
 	var params SamplingParams
 	for _, src := range []jsontext.Value{m.SamplingParams, m.SamplingParamsByThinkingLevel[level], request} {
 		if len(bytes.TrimSpace(src)) == 0 {

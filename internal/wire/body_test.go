@@ -11,7 +11,7 @@ import (
 func TestBody(t *testing.T) {
 	m := &llm.Model{
 		Reasoning: true, SamplingParams: jsontext.Value(`{"top_p": 0.90,"seed":1,"model":"other"}`),
-		// It cannot be told not to think; what is said of that level counts all the same.
+		// It cannot be told not to think, and thinks at its lowest level then.
 		ThinkingLevelMap: map[llm.ThinkingLevel]*string{llm.LevelOff: nil, llm.LevelMinimal: nil},
 		SamplingParamsByThinkingLevel: map[llm.ThinkingLevel]jsontext.Value{
 			llm.LevelOff: jsontext.Value(`{"seed":2}`), llm.LevelLow: jsontext.Value(`{"seed":4}`),
@@ -23,8 +23,8 @@ func TestBody(t *testing.T) {
 		request string
 		want    string
 	}{
-		{"", ``, `"top_p":0.9,"seed":2`},
-		{"", `{"x":null}`, `"top_p":0.9,"seed":2,"x":null`},
+		{"", ``, `"top_p":0.9,"seed":4`},
+		{"", `{"x":null}`, `"top_p":0.9,"seed":4,"x":null`},
 		{llm.LevelMinimal, ``, `"top_p":0.9,"seed":4`},
 		{llm.LevelMax, `{"top_p":1}`, `"top_p":1,"seed":3`}, // high is the strongest level of the model
 	} {

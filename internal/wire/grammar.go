@@ -28,9 +28,9 @@ func GrammarOf(t *llm.Tool) (g Grammar, ok bool) {
 	}
 	variants := jsonwire.Get(c, "variants")
 	g.Tool = t.Name
-	if g.Definition, ok = jsonwire.StringValue(jsonwire.Get(variants, "openai_lark")); ok && g.Definition != "" {
+	if g.Definition, ok = jsonwire.StringValue(jsonwire.Get(variants, "openai_lark")); ok && !jsonwire.Blank(g.Definition) {
 		g.Syntax = "lark"
-	} else if g.Definition, ok = jsonwire.StringValue(jsonwire.Get(variants, "openai_regex")); ok && g.Definition != "" {
+	} else if g.Definition, ok = jsonwire.StringValue(jsonwire.Get(variants, "openai_regex")); ok && !jsonwire.Blank(g.Definition) {
 		g.Syntax = "regex"
 	} else {
 		return g, false
@@ -39,25 +39,20 @@ func GrammarOf(t *llm.Tool) (g Grammar, ok bool) {
 	return g, ok
 }
 
-// onlyString is the name of the one required string property of a schema.
+// onlyString is the name of the one required property of a schema, a string. A
+// call of the tool has no others.
 func onlyString(schema jsontext.Value) (name string, ok bool) {
 	var r jsonwire.Reader
-	r.Reset(jsonwire.Get(schema, "properties"))
+	r.Reset(jsonwire.Get(schema, "required"))
 	n := 0
-	for r.Object(); r.More(); n++ {
-		name = string(r.Key())
-		kind, _ := jsonwire.StringValue(jsonwire.Get(r.Raw(), "type"))
-		ok = kind == "string"
+	for r.Array(); r.More(); n++ {
+		name = r.Text()
 	}
-	if n != 1 || !ok {
+	if r.End() != nil || n != 1 {
 		return "", false
 	}
-	r.Reset(jsonwire.Get(schema, "required"))
-	required := 0
-	for r.Array(); r.More(); required++ {
-		ok = ok && r.Text() == name
-	}
-	return name, ok && required == 1
+	kind, _ := jsonwire.StringValue(jsonwire.Get(jsonwire.Get(jsonwire.Get(schema, "properties"), name), "type"))
+	return name, kind == "string"
 }
 
 // Grammars are the grammar tools of a request.

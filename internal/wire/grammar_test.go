@@ -26,7 +26,10 @@ func TestGrammarOf(t *testing.T) {
 		{`false`, one, Grammar{}},
 		{lark, `{"type":"object","properties":{"p":{"type":"string"}}}`, Grammar{}},
 		{lark, `{"type":"object","properties":{"p":{"type":"number"}},"required":["p"]}`, Grammar{}},
-		{lark, `{"type":"object","properties":{"p":{"type":"string"},"q":{"type":"string"}},"required":["p"]}`, Grammar{}},
+		{lark, `{"type":"object","properties":{"q":{"type":"number"},"p":{"type":"string"}},"required":["p"]}`, Grammar{"f", "p", "lark", "L"}},
+		{lark, `{"type":"object","properties":{"p":{"type":"string"},"q":{"type":"string"}},"required":["p","q"]}`, Grammar{}},
+		{lark, `{"type":"object","properties":{"p":{"type":"string"}},"required":["q"]}`, Grammar{}},
+		{`{"type":"grammar","variants":{"openai_lark":" \n","openai_regex":"R"}}`, one, Grammar{"f", "p", "regex", "R"}},
 	} {
 		tool := grammarTool("f", c.sampling, c.schema)
 		got, ok := GrammarOf(&tool)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +213,92 @@ func TestStrictTools(t *testing.T) {
 	}
 	if result(t, anthropic.New(anthropic.Config{}), &model, request(client, strict("prefer")...)); strings.Contains(client.seen[0], "strict") {
 		t.Errorf("sent %s", client.seen[0])
+	}
+}
+
+// OpenRouter says what an answer cost.
+func TestBilledCost(t *testing.T) {
+	for name, c := range map[string]struct {
+		provider, usage string
+		total           float64
+		billed          bool
+	}{
+		"its own price":       {"openrouter", `"cost":0.5,"is_byok":false`, 0.5, true},
+		"and the provider's":  {"openrouter", `"cost":0.5,"is_byok":true,"cost_details":{"upstream_inference_cost":0.25}`, 0.75, true},
+		"an incomplete bill":  {"openrouter", `"cost":0.5`, 3e-6, false},
+		"no bill of others":   {"anthropic", `"cost":0.5,"is_byok":false`, 3e-6, false},
+		"a bill without more": {"openrouter", `"cost":0,"is_byok":false`, 0, true},
+	} {
+		model := *testModel
+		model.Provider = c.provider
+		client := &served{body: "event: message_start\ndata: {\"message\":{\"id\":\"m\",\"model\":\"claude-test\",\"usage\":{\"input_tokens\":1}}}\n\n" +
+			"event: message_delta\ndata: {\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":0," + c.usage + "}}\n\nevent: message_stop\ndata: {}\n\n"}
+		cost := result(t, anthropic.New(anthropic.Config{}), &model, request(client)).Usage.Cost
+		if cost.Total != c.total || *cost.TotalFromProvider != c.billed || cost.Input != 3e-6 {
+			t.Errorf("%s: %+v, from the provider: %v", name, cost, *cost.TotalFromProvider)
+		}
+	}
+}
+
+// The last list of what was done to the conversation is recorded, with answers.
+func TestTransformations(t *testing.T) {
+	for stop, want := range map[string]int{"end_turn": 1, "refusal": 0} {
+		client := &served{body: "event: message_start\ndata: {\"message\":{\"id\":\"m\",\"input_transformations\":[{\"type\":\"a\"}],\"usage\":{}}}\n\n" +
+			"event: message_delta\ndata: {\"delta\":{\"stop_reason\":\"" + stop + "\"},\"input_transformations\":[{\"type\":\"b\"}]}\n\nevent: message_stop\ndata: {}\n\n"}
+		list := result(t, anthropic.New(anthropic.Config{}), testModel, request(client)).Diagnostics
+		if len(list) != want || want > 0 && string(list[0].Details) != `{"transformations":[{"type":"b"}]}` {
+			t.Errorf("%s: diagnostics %+v", stop, list)
+		}
+	}
+}
+
+// The service wants the members of a schema that every tool has.
+func TestStrictToolWithoutProperties(t *testing.T) {
+	model := *testModel
+	model.Compat = jsontext.Value(`{"supportsStrictTools":true}`)
+	client := &served{body: deltas(1)}
+	result(t, anthropic.New(anthropic.Config{}), &model, request(client,
+		&llm.System{ToolsAdded: []llm.Tool{{Name: "t", Parameters: jsontext.Value(`{"type":"object"}`),
+			ConstrainedSampling: jsontext.Value(`{"type":"json_schema","strict":"prefer"}`)}}}, llm.UserText("go", 1)))
+	if want := `"strict":true,"input_schema":{"type":"object","required":[],"additionalProperties":false,"properties":{}}`; !strings.Contains(client.seen[0], want) {
+		t.Errorf("no %s in %s", want, client.seen[0])
+	}
+}
+
+// Efforts are in the conversation unless the model is told not to think.
+func TestEffortInConversation(t *testing.T) {
+	const betas = "mid-conversation-output-config-2026-07-01,thinking-binding-controls-2026-08-01"
+	bound := func(effort string) string {
+		return `"role":"system","content":[],"output_config":{"effort":"` + effort + `"}}],"max_tokens":N,"stream":true,` +
+			`"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"low"}}`
+	}
+	for name, c := range map[string]struct {
+		compat      string
+		off         bool // is a level of the model
+		level       llm.ThinkingLevel
+		body, betas string
+	}{
+		"adaptive":      {`,"forceAdaptiveThinking":true`, true, llm.LevelLow, bound("low"), betas},
+		"budget":        {``, true, llm.LevelLow, bound("high"), "interleaved-thinking-2025-05-14," + betas},
+		"off":           {``, true, "", `"max_tokens":N,"stream":true,"thinking":{"type":"disabled"}}`, betas},
+		"cannot be off": {``, false, "", bound("high"), betas},
+	} {
+		model := *testModel
+		model.Reasoning, model.Compat = true, jsontext.Value(`{"supportsMidConvoEffort":true`+c.compat+`}`)
+		if !c.off {
+			model.ThinkingLevelMap = map[llm.ThinkingLevel]*string{llm.LevelOff: nil}
+		}
+		client := &served{body: deltas(1)}
+		req := request(client)
+		req.Reasoning, req.MaxTokens, req.CacheRetention = c.level, 5000, "none"
+		result(t, anthropic.New(anthropic.Config{}), &model, req)
+		got := regexp.MustCompile(`"max_tokens":\d+`).ReplaceAllString(client.seen[0], `"max_tokens":N`)
+		if !strings.HasSuffix(got, c.body) {
+			t.Errorf("%s:\n got %s\nwant …%s", name, got, c.body)
+		}
+		if got := client.header.Get("Anthropic-Beta"); got != c.betas {
+			t.Errorf("%s: betas %s, want %s", name, got, c.betas)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ type decoder struct {
 	finished bool
 	stop     llm.StopReason
 	refusal  string // what an answer that ends in StopError says
+	changes  []byte // input_transformations, the last list
 	rates    *llm.Rates
 }
 
@@ -350,16 +351,20 @@ func (x *exchange) messageStart(m *llm.Assistant, ev *event) {
 	}
 	m.Usage.CacheWrite1h = new(int64(0))
 	x.usage(m, usage)
-	x.transformations(changes)
+	x.transformed(changes)
 }
 
-// usage takes over the counts that are given; null leaves what was there.
-func (x *exchange) usage(m *llm.Assistant, usage []byte) {
+// usage takes over the counts that are given; null leaves what was there. It
+// returns what a gateway says about the price.
+func (x *exchange) usage(m *llm.Assistant, usage []byte) (bill wire.Bill) {
 	u := &m.Usage
 	r := &x.inner
 	r.Reset(usage)
 	for r.Object(); r.More(); {
 		key := r.Key()
+		if bill.Take(key, r) {
+			continue
+		}
 		var n *int64
 		switch string(key) {
 		case "input_tokens":
@@ -401,6 +406,7 @@ func (x *exchange) usage(m *llm.Assistant, usage []byte) {
 		rates = &x.model.Cost
 	}
 	u.Cost = rates.Price(u)
+	return bill
 }
 
 func (x *exchange) messageDelta(m *llm.Assistant, ev *event) error {
@@ -444,20 +450,25 @@ func (x *exchange) messageDelta(m *llm.Assistant, ev *event) error {
 		}
 	}
 	if ev.usage != nil {
-		x.usage(m, ev.usage)
+		bill := x.usage(m, ev.usage)
+		bill.Apply(x.model, &m.Usage)
 	}
-	x.transformations(ev.changes)
+	x.transformed(ev.changes)
 	return nil
 }
 
-// transformations records what the service did to the conversation before the
-// model saw it.
-func (x *exchange) transformations(list []byte) {
-	var r, one jsonwire.Reader
-	r.Reset(list)
-	if r.Kind() != '[' {
-		return
+// transformed keeps the list of what the service did to the conversation before
+// the model saw it; the last one counts.
+func (x *exchange) transformed(list []byte) {
+	if len(list) > 0 && list[0] == '[' {
+		x.changes = bytes.Clone(list)
 	}
+}
+
+// transformations records them.
+func (x *exchange) transformations() {
+	var r, one jsonwire.Reader
+	r.Reset(x.changes)
 	b := []byte(`{"transformations":[`)
 	n := 0
 	for r.Array(); r.More(); n++ {
@@ -504,6 +515,7 @@ func (x *exchange) End(a *wire.Answer, cause error) error {
 		return errors.New("Anthropic stream ended without a stop reason")
 	}
 	m.StopReason = x.stop
+	x.transformations()
 	x.recordThread(m)
 	return nil
 }

@@ -83,6 +83,9 @@ func (x *exchange) appendTool(b []byte, t *llm.Tool) (out []byte, preferred bool
 	if strict {
 		b = append(b, `,"strict":true,"input_schema":`...)
 		b = append(b, schema...)
+		if jsonwire.Get(schema, "properties") == nil {
+			b = append(b[:len(b)-1], `,"properties":{}}`...)
+		}
 		strictness, _ := jsonwire.StringValue(jsonwire.Get(t.ConstrainedSampling, "strict"))
 		return b, strictness != "require", nil
 	}
@@ -342,14 +345,10 @@ func (x *exchange) appendThinking(b []byte, t *llm.Thinking) []byte {
 	case signature == "" && jsonwire.Blank(t.Thinking):
 		return b
 	case signature == "" && !x.compat.EmptySignature:
-		return appendText(b, jsonwire.DropSurrogates(t.Thinking))
-	case signature == "":
-		b = append(b, `{"type":"thinking","thinking":`...)
-		b = jsonwire.AppendString(b, jsonwire.DropSurrogates(t.Thinking))
-	default:
-		b = append(b, `{"type":"thinking","thinking":`...)
-		b = jsonwire.AppendString(b, t.Thinking)
+		return appendText(b, t.Thinking)
 	}
+	b = append(b, `{"type":"thinking","thinking":`...)
+	b = jsonwire.AppendString(b, t.Thinking)
 	b = append(b, `,"signature":`...)
 	b = jsonwire.AppendString(b, signature)
 	return append(b, '}')

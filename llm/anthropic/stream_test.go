@@ -18,7 +18,8 @@ import (
 type served struct {
 	status int
 	body   string
-	seen   []string // request bodies
+	seen   []string    // request bodies
+	header http.Header // of the last request
 }
 
 func (s *served) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -26,7 +27,7 @@ func (s *served) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.seen = append(s.seen, string(sent))
+	s.seen, s.header = append(s.seen, string(sent)), r.Header
 	status := s.status
 	if status == 0 {
 		status = http.StatusOK

@@ -50,7 +50,7 @@ func decideThinking(m *llm.Model, c *Compat, o *llm.Options, own *Options, estim
 		t.maxTokens = transcript.ClampMaxTokens(m.ContextWindow, estimate, limit)
 		if o.Reasoning != "" && o.Reasoning != llm.LevelOff {
 			t.enabled = true
-			if c.AdaptiveThinking || c.MidConvoEffort {
+			if c.AdaptiveThinking {
 				t.effort = transcript.Effort(m, o.Reasoning)
 			} else {
 				t.maxTokens, t.budget = transcript.BudgetedTokens(m, o, estimate, t.maxTokens)
@@ -63,8 +63,14 @@ func decideThinking(m *llm.Model, c *Compat, o *llm.Options, own *Options, estim
 	if t.effort == "" {
 		t.effort = "high"
 	}
-	t.inConversation = c.MidConvoEffort && m.Reasoning && t.enabled
+	t.inConversation = c.MidConvoEffort && !t.disabled(m)
 	return t
+}
+
+// disabled reports whether the request tells a model that can think not to.
+func (t *thinking) disabled(m *llm.Model) bool {
+	off, mapped := m.ThinkingLevelMap[llm.LevelOff]
+	return m.Reasoning && t.explicit && !t.enabled && !(mapped && off == nil)
 }
 
 // knownEffort reports whether an effort recorded in a message is one that the
@@ -84,16 +90,12 @@ func knownEffort(m *llm.Model, effort string) bool {
 
 // append writes the members thinking and output_config, each with a comma in front.
 func (t *thinking) append(b []byte, m *llm.Model, c *Compat) []byte {
-	if !m.Reasoning || !t.explicit {
-		return b
-	}
-	if !t.enabled {
-		if v, mapped := m.ThinkingLevelMap[llm.LevelOff]; mapped && v == nil {
-			return b
-		}
+	switch {
+	case t.disabled(m):
 		return append(b, `,"thinking":{"type":"disabled"}`...)
-	}
-	if !c.AdaptiveThinking && !t.inConversation {
+	case !t.inConversation && (!m.Reasoning || !t.enabled):
+		return b
+	case !t.inConversation && !c.AdaptiveThinking:
 		b = append(b, `,"thinking":{"type":"enabled","budget_tokens":`...)
 		b = strconv.AppendInt(b, int64(t.budget), 10)
 		b = append(b, `,"display":`...)
@@ -114,5 +116,5 @@ func (t *thinking) append(b []byte, m *llm.Model, c *Compat) []byte {
 
 // interleavedBeta reports whether thinking between tool calls must be asked for.
 func (t *thinking) interleavedBeta(m *llm.Model, c *Compat) bool {
-	return m.Reasoning && t.enabled && t.interleave && !c.AdaptiveThinking && !t.inConversation
+	return m.Reasoning && t.enabled && t.interleave && !c.AdaptiveThinking
 }

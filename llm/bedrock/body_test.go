@@ -139,7 +139,12 @@ func TestFields(t *testing.T) {
 		{"adaptive in GovCloud", model("us-gov.anthropic.claude-opus-4-7", true), high, nil,
 			`"inferenceConfig":{"maxTokens":20000},"toolConfig":{"tools":[TOOL]},"additionalModelRequestFields":{"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}}`},
 		{"gpt-oss", model("openai.gpt-oss-120b", true), llm.Options{Reasoning: llm.LevelMax}, nil, `"inferenceConfig":{"maxTokens":20000},"toolConfig":{"tools":[TOOL]},"additionalModelRequestFields":{"reasoning_effort":"high"}`},
-		{"gpt", model("openai.gpt-5.6", true), llm.Options{Reasoning: llm.LevelMax}, nil, `"inferenceConfig":{"maxTokens":20000},"toolConfig":{"tools":[TOOL]},"additionalModelRequestFields":{"reasoning":{"effort":"xhigh"}}`},
+		{"gpt", model("openai.gpt-5.6", true), llm.Options{Reasoning: llm.LevelMax}, nil, `"inferenceConfig":{"maxTokens":20000},"toolConfig":{"tools":[TOOL]},"additionalModelRequestFields":{"reasoning":{"effort":"max"}}`},
+		{"gpt does not know minimal", model("openai.gpt-5.6", true), llm.Options{Reasoning: llm.LevelMinimal}, nil, `"inferenceConfig":{"maxTokens":20000},"toolConfig":{"tools":[TOOL]},"additionalModelRequestFields":{"reasoning":{"effort":"low"}}`},
+		{"xhigh of Claude", model("us-gov.anthropic.claude-opus-4-7", true), llm.Options{Reasoning: llm.LevelXHigh}, nil,
+			`"inferenceConfig":{"maxTokens":20000},"toolConfig":{"tools":[TOOL]},"additionalModelRequestFields":{"thinking":{"type":"adaptive"},"output_config":{"effort":"xhigh"}}`},
+		{"older Claude has no xhigh", model("us-gov.anthropic.claude-opus-4-6", true), llm.Options{Reasoning: llm.LevelXHigh}, nil,
+			`"inferenceConfig":{"maxTokens":20000},"toolConfig":{"tools":[TOOL]},"additionalModelRequestFields":{"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}}`},
 		{"others say nothing", nova, high, nil, `"inferenceConfig":{"maxTokens":20000},"toolConfig":{"tools":[TOOL]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

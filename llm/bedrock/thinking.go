@@ -87,7 +87,7 @@ func (x *exchange) appendClaude(b []byte, t *thinking) []byte {
 			beta = "thinking-binding-controls-2026-08-01"
 		}
 		b = append(b, `},"output_config":{"effort":`...)
-		b = jsonwire.AppendString(b, transcript.Effort(x.model, x.opts.Reasoning))
+		b = jsonwire.AppendString(b, x.claudeEffort())
 	} else if x.own.InterleavedThinking == nil || *x.own.InterleavedThinking {
 		beta = "interleaved-thinking-2025-05-14"
 	}
@@ -98,6 +98,15 @@ func (x *exchange) appendClaude(b []byte, t *thinking) []byte {
 		b = append(b, `"]`...)
 	}
 	return append(b, '}')
+}
+
+// claudeEffort is the effort of Claude that chooses its budget itself. The
+// versions whose thinking can be bound know xhigh by itself.
+func (x *exchange) claudeEffort() string {
+	if x.opts.Reasoning == llm.LevelXHigh && x.kind.binding {
+		return string(llm.LevelXHigh)
+	}
+	return transcript.Effort(x.model, x.opts.Reasoning)
 }
 
 // ossEffort is one of the three efforts that gpt-oss knows.
@@ -113,13 +122,13 @@ func ossEffort(m *llm.Model, level llm.ThinkingLevel) string {
 }
 
 // gptEffort is the effort of the other GPT models, which have a word of their
-// own for every level up to xhigh.
+// own for every level but the first.
 func gptEffort(m *llm.Model, level llm.ThinkingLevel) string {
 	if v := m.ThinkingLevelMap[level]; v != nil {
 		return *v
 	}
-	if level == llm.LevelMax {
-		level = llm.LevelXHigh
+	if level == llm.LevelMinimal {
+		level = llm.LevelLow
 	}
 	return string(level)
 }

@@ -152,7 +152,7 @@ func (e *encoder) historyKey() historyKey {
 		strict: c.SupportsStrictMode, grammar: c.SupportsOpenAIGrammarTools,
 		nonNull: c.RequiresNonNullAssistantContent, asText: c.RequiresThinkingAsText,
 		bridge:           c.RequiresAssistantAfterToolResult,
-		reasoningContent: c.RequiresReasoningContentOnAssistantMessages,
+		reasoningContent: e.needsReasoningContent(),
 		resultName:       c.RequiresToolResultName,
 	}
 }

@@ -226,13 +226,13 @@ type reasoning struct {
 
 func (e *encoder) reasoning(m *llm.Assistant) (r reasoning) {
 	var texts []string
-	first, stored := "", false
+	var legacy []jsontext.Value
+	first := ""
 	for _, b := range m.Content {
 		switch b := b.(type) {
 		case *llm.Thinking:
-			if list := storedDetails(b.Signature); list != nil {
-				r.details = append(r.details, list...)
-				stored = true
+			if list := storedDetails(b.Signature); list != nil && r.details == nil {
+				r.details = list
 			}
 			if isBlank(b.Thinking) {
 				continue
@@ -243,15 +243,19 @@ func (e *encoder) reasoning(m *llm.Assistant) (r reasoning) {
 			texts = append(texts, jsonwire.DropSurrogates(b.Thinking))
 		case *llm.ToolCall:
 			if d := legacyDetail(b.ThoughtSignature); d != nil {
-				r.details = append(r.details, d)
+				legacy = append(legacy, d)
 			}
 		}
 	}
+	if r.details == nil {
+		r.details = legacy
+	}
 	switch {
-	case stored || len(texts) == 0:
+	case len(texts) == 0:
 	case e.compat.RequiresThinkingAsText:
 		r.asText = true
 		r.text = strings.Join(texts, "\n\n")
+	case r.details != nil: // the same in another form
 	case first == fieldReasoningContent || first == fieldReasoning || first == fieldReasoningText:
 		r.field = reasoningField(e.model.Provider, first)
 		r.text = strings.Join(texts, "\n")
@@ -274,6 +278,12 @@ func reasoningField(provider, name string) string {
 		return fieldReasoningContent
 	}
 	return name
+}
+
+// needsReasoningContent reports whether every answer has to have the field, be it
+// empty, as some servers ask of models that think.
+func (e *encoder) needsReasoningContent() bool {
+	return e.compat.RequiresReasoningContentOnAssistantMessages && e.model.Reasoning
 }
 
 // assistant appends an answer, or nothing when it says nothing.
@@ -329,7 +339,7 @@ func (e *encoder) assistant(m *llm.Assistant, marker string) (hasText, hasCalls 
 		}
 		e.dst = append(e.dst, ']')
 	}
-	if e.compat.RequiresReasoningContentOnAssistantMessages && think.field != fieldReasoningContent {
+	if e.needsReasoningContent() && think.field != fieldReasoningContent {
 		e.str(`,"reasoning_content":""`)
 	}
 	e.dst = append(e.dst, '}')
@@ -375,7 +385,7 @@ func (e *encoder) toolCall(c *llm.ToolCall) {
 		e.str(`,"type":"custom","custom":{"name":`)
 		e.dst = jsonwire.AppendString(e.dst, c.Name)
 		e.str(`,"input":`)
-		e.dst = jsonwire.AppendString(e.dst, input)
+		e.dst = jsonwire.AppendString(e.dst, jsonwire.DropSurrogates(input))
 		e.str(`}}`)
 		return
 	}

@@ -262,7 +262,11 @@ func normalizeID(provider, id string) string {
 		return id
 	}
 	first, second = legal(first), legal(second)
-	if whole := first + "_" + second; len(whole) <= maxID {
+	whole := first
+	if second != "" {
+		whole += "_" + second
+	}
+	if len(whole) <= maxID {
 		return whole
 	}
 	hash := cut(transcript.ShortHash(id), 8)

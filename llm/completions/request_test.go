@@ -105,7 +105,21 @@ func TestMessages(t *testing.T) {
 			return []llm.Message{own(m, think("a", "reasoning"), text("t"), think("b", ""), text("v")), own(m, think("c", ""))}
 		}, `[{"role":"assistant","content":[{"type":"text","text":"a\n\nb"},{"type":"text","text":"t"},{"type":"text","text":"v"}]},` +
 			`{"role":"assistant","content":[{"type":"text","text":"c"}]}]`},
+		"no empty reasoning of a model that does not think": {`{"requiresReasoningContentOnAssistantMessages":true}`, func(m *llm.Model) []llm.Message {
+			m.Reasoning = false
+			return []llm.Message{own(m, text("t"))}
+		}, `[{"role":"assistant","content":"t"}]`},
+		"details with reasoning as text": {`{"requiresThinkingAsText":true}`, func(m *llm.Model) []llm.Message {
+			return []llm.Message{own(m, think("a", `[{"type":"reasoning.text","text":"x"}]`), think("b", `[{"type":"reasoning.text","text":"y"}]`), text("t"))}
+		}, `[{"role":"assistant","content":[{"type":"text","text":"a\n\nb"},{"type":"text","text":"t"}],"reasoning_details":[{"type":"reasoning.text","text":"x"}]}]`},
+		"details of old calls win over the field": {``, func(m *llm.Model) []llm.Message {
+			a := own(m, think("a", "reasoning"), toolCall("c", "look", `{}`))
+			a.Content[1].(*llm.ToolCall).ThoughtSignature = new(detail)
+			return []llm.Message{a, result("c", text("r"))}
+		}, `[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"look","arguments":"{}"}}],"reasoning_details":[` + detail + `]},` +
+			`{"role":"tool","content":"r","tool_call_id":"c"}]`},
 		"details win over the field": {`{"requiresReasoningContentOnAssistantMessages":true}`, func(m *llm.Model) []llm.Message {
+			m.Reasoning = true
 			return []llm.Message{own(m, think("a", ` [{"type":"reasoning.text", "text":"x"}]`), text("t")), own(m, think("a", "reasoning_content"), text("t"))}
 		}, `[{"role":"assistant","content":"t","reasoning_details":[{"type":"reasoning.text","text":"x"}],"reasoning_content":""},` +
 			`{"role":"assistant","content":"t","reasoning_content":"a"}]`},
@@ -382,7 +396,7 @@ func TestIDsOfOtherModels(t *testing.T) {
 		{"other", long, long},
 		{"other", "call.1|fc/2", "call_1_fc_2"},
 		{"other", "é🙈|b", "____b"},
-		{"other", "a|", "a_"},
+		{"other", "a|", "a"},
 		{"other", "c|" + long, "c_" + transcript.ShortHash("c|" + long)[:8]},
 		{"other", long + "|b", long[:31] + "_" + transcript.ShortHash(long + "|b")[:8]},
 	} {

@@ -18,24 +18,18 @@ type wireUsage struct {
 	detailCacheWrite   int64
 	detailReasoning    int64
 	reasoning          int64
-	cost               float64
-	hasCost            bool
-	byok, hasBYOK      bool
-	hasCostDetails     bool
-	upstream           float64
-	hasUpstream        bool
-	upstreamPrompt     float64
-	hasUpstreamPrompt  bool
-	upstreamOutput     float64
-	hasUpstreamOutput  bool
-	upstreamUnreadable bool // neither a number nor null
+	bill               wire.Bill
 }
 
 // readUsage reads a usage object.
 func readUsage(r *jsonwire.Reader) wireUsage {
 	var u wireUsage
 	for r.Object(); r.More(); {
-		switch string(r.Key()) {
+		key := r.Key()
+		if u.bill.Take(key, r) {
+			continue
+		}
+		switch string(key) {
 		case "prompt_tokens":
 			u.prompt = r.Int()
 		case "completion_tokens":
@@ -65,30 +59,6 @@ func readUsage(r *jsonwire.Reader) wireUsage {
 					r.Skip()
 				}
 			}
-		case "cost":
-			u.cost, u.hasCost = price(r)
-		case "is_byok":
-			k := r.Kind()
-			u.hasBYOK = k == 't' || k == 'f'
-			u.byok = r.Bool()
-		case "cost_details":
-			u.hasCostDetails = r.Kind() == '{'
-			for r.Object(); r.More(); {
-				switch string(r.Key()) {
-				case "upstream_inference_cost":
-					if r.Null() {
-						continue
-					}
-					u.upstream, u.hasUpstream = price(r)
-					u.upstreamUnreadable = !u.hasUpstream
-				case "upstream_inference_prompt_cost":
-					u.upstreamPrompt, u.hasUpstreamPrompt = price(r)
-				case "upstream_inference_completions_cost":
-					u.upstreamOutput, u.hasUpstreamOutput = price(r)
-				default:
-					r.Skip()
-				}
-			}
 		default:
 			r.Skip()
 		}
@@ -102,16 +72,6 @@ func count(r *jsonwire.Reader) (int64, bool) {
 		return 0, false
 	}
 	return r.Int(), true
-}
-
-// price reads an amount of money; negative ones don't count.
-func price(r *jsonwire.Reader) (float64, bool) {
-	if r.Kind() != '0' {
-		r.Skip()
-		return 0, false
-	}
-	f := r.Float()
-	return f, f >= 0
 }
 
 // usage converts u and prices it for m.
@@ -136,30 +96,6 @@ func (u *wireUsage) usage(m *llm.Model) llm.Usage {
 	}
 	out.TotalTokens = out.Input + out.Output + out.CacheRead + out.CacheWrite
 	out.Cost = m.Cost.Price(&out)
-	if wire.IsOpenRouter(m) {
-		if billed, ok := u.billed(); ok {
-			out.Cost.Total = billed
-			out.Cost.TotalFromProvider = new(true)
-		}
-	}
+	u.bill.Apply(m, &out)
 	return out
-}
-
-// billed is what OpenRouter charged: its own price, and with the caller's key
-// at the provider also the provider's. ok is false when a part is missing.
-func (u *wireUsage) billed() (total float64, ok bool) {
-	switch {
-	case !u.hasCost || !u.hasBYOK:
-		return 0, false
-	case !u.byok:
-		return u.cost, true
-	case !u.hasCostDetails || u.upstreamUnreadable:
-		return 0, false
-	case u.hasUpstream:
-		return u.cost + u.upstream, true
-	case u.hasUpstreamPrompt && u.hasUpstreamOutput:
-		return u.cost + (u.upstreamPrompt + u.upstreamOutput), true
-	default:
-		return 0, false
-	}
 }

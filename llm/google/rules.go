@@ -48,12 +48,14 @@ func majorVersion(id string) (major int, ok bool) {
 
 // takesLevel reports whether a model takes a thinking level: Gemini 3 Pro and
 // Flash, every Gemini from 4 on, the two names for the latest Flash, and Gemma 4.
-// The name may stand inside an id, as gateways put things before it.
+// A name with a version may stand inside an id, as gateways put things before it.
 func takesLevel(id string) bool {
-	for _, name := range [...]string{"gemini-flash-latest", "gemini-flash-lite-latest", "gemma-4", "gemma4"} {
-		if strings.Contains(id, name) {
-			return true
-		}
+	switch id {
+	case "gemini-flash-latest", "gemini-flash-lite-latest":
+		return true
+	}
+	if strings.Contains(id, "gemma-4") || strings.Contains(id, "gemma4") {
+		return true
 	}
 	const name = "gemini-"
 	for rest := id; ; {

@@ -51,6 +51,9 @@ func askThinking(m *llm.Model, vertex bool, level llm.ThinkingLevel, budgets map
 		}
 		return &thinkingConfig{include: true, level: word}, nil
 	}
+	if word, err := wireLevel(m, level); err == nil {
+		level = llm.ThinkingLevel(strings.ToLower(word))
+	} // a word of another kind says nothing about a budget
 	return &thinkingConfig{include: true, budget: budgetOf(m.ID, vertex, tableLevel(level), budgets), hasBudget: true}, nil
 }
 

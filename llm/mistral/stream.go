@@ -289,20 +289,25 @@ func (x *exchange) takeContent(a *wire.Answer, content []byte) {
 	}
 }
 
-// takePart takes one part of a content list: a text, or a thought that is a
-// list of texts itself. Other kinds of parts, such as references, are no text.
+// takePart takes one part of a content list: a text, plain or in an object, or a
+// thought that is a list of texts itself. Other kinds of parts, such as
+// references, are no text.
 func (x *exchange) takePart(a *wire.Answer, r *jsonwire.Reader) {
 	var typ, text, thinking []byte
-	for r.Object(); r.More(); {
-		switch string(r.Key()) {
-		case "type":
-			typ = r.Raw()
-		case "text":
-			text = r.Raw()
-		case "thinking":
-			thinking = r.Raw()
-		default:
-			r.Skip()
+	if r.Kind() == '"' {
+		typ, text = []byte(`"text"`), r.Raw()
+	} else {
+		for r.Object(); r.More(); {
+			switch string(r.Key()) {
+			case "type":
+				typ = r.Raw()
+			case "text":
+				text = r.Raw()
+			case "thinking":
+				thinking = r.Raw()
+			default:
+				r.Skip()
+			}
 		}
 	}
 	x.leaf.parts++

@@ -88,8 +88,11 @@ func TestAnswers(t *testing.T) {
 			[]string{delta(`{"content":[{"type":"thinking","thinking":"a"}]}`)},
 			`0 thinking_start|0 thinking_delta a|0 thinking_end`},
 		"other parts and kinds": {
-			[]string{delta(`{"content":[{"type":"reference","reference_ids":[1]},7,"x",{"type":"text","text":5},{"text":"y"}]}`), delta(`{"content":8}`)},
+			[]string{delta(`{"content":[{"type":"reference","reference_ids":[1]},7,"",{"type":"text","text":5},{"text":"y"}]}`), delta(`{"content":8}`)},
 			``},
+		"plain texts in a list": {
+			[]string{delta(`{"content":["a",{"type":"text","text":"b"},"c"]}`)},
+			`0 text_start|0 text_delta a|0 text_delta b|0 text_delta c|0 text_end`},
 		"text behind a call": {
 			[]string{delta(`{"content":"a"}`), tool(`{"index":0,"id":"abcdefghi","function":{"name":"f","arguments":"{}"}}`), delta(`{"content":"b"}`)},
 			`0 text_start|0 text_delta a|0 text_end|1 toolcall_start  [abcdefghi f {}]|1 toolcall_delta {} [abcdefghi f {}]|` +

@@ -37,7 +37,7 @@ func (x *exchange) Request() (*wire.Call, error) {
 	wire.Override(header, x.model, o)
 	return &wire.Call{
 		URL: x.url, Header: header, Body: body,
-		ErrorText: statusText, AllResponses: true, NoRetry: true,
+		ErrorText: statusText, AllResponses: true, NoRetry: true, OwnStart: true,
 	}, nil
 }
 

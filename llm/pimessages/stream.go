@@ -90,6 +90,9 @@ func (x *exchange) Event(a *wire.Answer, _, data []byte) error {
 			return err
 		}
 	}
+	if string(x.view.typ) != `"error"` {
+		a.Start()
+	}
 	switch string(x.view.typ) {
 	case `"start"`:
 		if len(a.Blocks()) > 0 {

@@ -370,3 +370,12 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+// There is no start before an error in place of an answer.
+func TestErrorWithoutStart(t *testing.T) {
+	for _, body := range []string{"", `data: {"type":"error","reason":"error","errorMessage":"no"}` + "\n\n"} {
+		if lines, _ := answer(t, hello(), strings.NewReader(body)); len(lines) != 1 || !strings.HasPrefix(lines[0], "error") {
+			t.Errorf("%q: %q", body, lines)
+		}
+	}
+}

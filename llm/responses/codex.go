@@ -77,7 +77,7 @@ func codex(p *packer, o CodexOptions) *dialect {
 	d := openAI()
 	d.id = CodexID
 	d.strict, d.notStrict = true, "null"
-	d.noSampling = true
+	d.noSampling, d.offIsEffort = true, true
 	d.prepare = func(x *exchange) error {
 		if x.req.APIKey == "" {
 			return &llm.KeyError{Provider: x.model.Provider}
@@ -137,8 +137,7 @@ func codexMembers(x *exchange, w *wire.Body, c *conversation, verbosity string) 
 	codexReasoning(x, w)
 }
 
-// codexReasoning appends what is asked of a reasoning model. Options of the
-// wire format that name no effort leave it to the service.
+// codexReasoning appends what is asked of a reasoning model.
 func codexReasoning(x *exchange, w *wire.Body) {
 	word, ok := x.effortWord()
 	switch {
@@ -147,6 +146,8 @@ func codexReasoning(x *exchange, w *wire.Body) {
 		x.appendReasoning(w, fixedEffort)
 	case x.limited, x.thinks():
 		x.appendReasoning(w, word)
+	default:
+		appendEffort(w, word)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestCodexMembers(t *testing.T) {
 			want: map[string]string{"text": `{"verbosity":"hi\"gh"}`, "tool_choice": `{"type":"function","name":"f"}`, "service_tier": `"priority"`,
 				"reasoning": `{"effort":"high","summary":"concise"}`, "max_output_tokens": "16", "temperature": "0.5"},
 		},
-		"no effort leaves it to the service": {want: map[string]string{"reasoning": "", "max_output_tokens": "", "tool_choice": `"auto"`}},
+		"no effort": {want: map[string]string{"reasoning": `{"effort":"none"}`, "max_output_tokens": "", "tool_choice": `"auto"`}},
 		"a summary alone asks for medium": {
 			options: CodexOptions{Options: Options{ReasoningEffort: llm.LevelOff, ReasoningSummary: "auto"}},
 			want:    map[string]string{"reasoning": `{"effort":"medium","summary":"auto"}`},
@@ -154,9 +154,10 @@ func TestCodexMembers(t *testing.T) {
 			change:  func(m *llm.Model, _ *llm.Request) { m.Reasoning = false }, want: map[string]string{"reasoning": ""},
 		},
 		"efforts in the input": {
-			change: func(m *llm.Model, _ *llm.Request) { m.Compat = jsontext.Value(`{"supportsMidConvoEffort":true}`) },
+			options: CodexOptions{Options: Options{ReasoningEffort: llm.LevelHigh}},
+			change:  func(m *llm.Model, _ *llm.Request) { m.Compat = jsontext.Value(`{"supportsMidConvoEffort":true}`) },
 			want: map[string]string{"reasoning": `{"effort":"medium","summary":"auto"}`,
-				"input": `[{"role":"user","content":[{"type":"input_text","text":"hi"}]},{"type":"configuration_update","reasoning":{"effort":"none"}}]`},
+				"input": `[{"role":"user","content":[{"type":"input_text","text":"hi"}]},{"type":"configuration_update","reasoning":{"effort":"high"}}]`},
 		},
 		"no key for the cache": {
 			change: func(m *llm.Model, r *llm.Request) {

@@ -23,6 +23,9 @@ type dialect struct {
 	// noSampling leaves out sampling parameters, which the service does not take.
 	noSampling bool
 
+	// offIsEffort sends an effort like others for thinking that is off.
+	offIsEffort bool
+
 	// prepare runs first and may set the exchange's name, url, session and own
 	// options, or say why no request can be made; nil for nothing to do.
 	prepare func(x *exchange) error

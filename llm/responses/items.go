@@ -439,7 +439,7 @@ func (e *encoder) toolCall(c *llm.ToolCall, same, known bool, n int) {
 	if grammar != nil {
 		input, _ := jsonwire.StringValue(jsonwire.Get(args, grammar.Property))
 		e.str(`,"input":`)
-		e.quote(input)
+		e.quote(jsonwire.DropSurrogates(input))
 	} else {
 		compact, err := jsonwire.AppendCompact(nil, args)
 		if err != nil {

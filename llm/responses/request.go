@@ -23,6 +23,9 @@ type conversation struct {
 
 // body builds the request.
 func (x *exchange) body() ([]byte, error) {
+	if x.effortUpdates() {
+		x.effort, _ = x.effortWord()
+	}
 	e := &encoder{dialect: x.dialect, model: x.model, compat: x.compat}
 	t := transcript.HistoryOf[encoded](x.req.Memo, e.historyKey()).Build(x.req.Messages, e.rules())
 	defer t.Done()
@@ -98,11 +101,8 @@ func (c *conversation) input(w *wire.Body) {
 		}
 		add(it.Wire.json)
 	}
-	if updates {
-		if word, ok := c.x.effortWord(); ok {
-			c.x.effort = word
-			add(effortUpdate(word))
-		}
+	if c.x.effort != "" {
+		add(effortUpdate(c.x.effort))
 	}
 	w.B = append(w.B, ']')
 }
@@ -186,10 +186,8 @@ func (c *conversation) reasoning(w *wire.Body) {
 	switch {
 	case on:
 		x.appendReasoning(w, word)
-	case ok && w.Key("reasoning"):
-		w.B = append(w.B, `{"effort":`...)
-		w.B = jsonwire.AppendString(w.B, word)
-		w.B = append(w.B, '}')
+	case ok:
+		appendEffort(w, word)
 	}
 	if on || x.model.Provider == "xai" {
 		w.JSON("include", encryptedReasoning)
@@ -201,6 +199,16 @@ const fixedEffort = "medium"
 
 // encryptedReasoning asks for reasoning in the form that later requests send back.
 const encryptedReasoning = `["reasoning.encrypted_content"]`
+
+// appendEffort appends the effort alone.
+func appendEffort(w *wire.Body, effort string) {
+	if !w.Key("reasoning") {
+		return
+	}
+	w.B = append(w.B, `{"effort":`...)
+	w.B = jsonwire.AppendString(w.B, effort)
+	w.B = append(w.B, '}')
+}
 
 // appendReasoning appends the effort and how the reasoning is to be told.
 func (x *exchange) appendReasoning(w *wire.Body, effort string) {
@@ -262,4 +270,9 @@ func (x *exchange) knownEffort(word string) bool {
 }
 
 // effortUpdates reports whether efforts are items of the input.
-func (x *exchange) effortUpdates() bool { return x.model.Reasoning && x.compat.SupportsMidConvoEffort }
+func (x *exchange) effortUpdates() bool {
+	if !x.model.Reasoning || !x.compat.SupportsMidConvoEffort || x.signedIn() {
+		return false
+	}
+	return x.own.ReasoningEffort != "" || x.dialect.offIsEffort && x.limited
+}

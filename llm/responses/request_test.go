@@ -187,16 +187,17 @@ func TestMemoChangesNothing(t *testing.T) {
 	}
 	var memo llm.Memo
 	for _, n := range []int{3, 4, 5, 4, 7, 10, 8, 2, 10} {
-		fresh := keyed(history[:n]...)
-		kept := keyed(history[:n]...)
-		kept.Memo = &memo
+		fresh, kept := keyed(history[:n]...), keyed(history[:n]...)
+		fresh.Reasoning, kept.Reasoning, kept.Memo = llm.LevelHigh, llm.LevelHigh, &memo
 		want, got := plainly(t, m, fresh).body, plainly(t, m, kept).body
 		if string(got) != string(want) {
 			t.Errorf("%d messages:\n got %s\nwant %s", n, got, want)
 		}
 	}
 	const notice = `{"role":"developer","content":"This is an incremental tools update.`
-	input := member(plainly(t, m, keyed(history...)).body, "input")
+	whole := keyed(history...)
+	whole.Reasoning = llm.LevelHigh
+	input := member(plainly(t, m, whole).body, "input")
 	if n := strings.Count(input, notice); n != 3 {
 		t.Errorf("%d notices of later tools, want 3: %s", n, input)
 	}
@@ -263,8 +264,11 @@ func TestMembers(t *testing.T) {
 		"a model that cannot stop thinking": {func(m *llm.Model, _ *llm.Request, _ *Options) {
 			m.ThinkingLevelMap = map[llm.ThinkingLevel]*string{llm.LevelOff: nil}
 		}, `"stream":true,"store":false`},
-		"efforts in the input": {func(m *llm.Model, r *llm.Request, o *Options) { flag(`{"supportsMidConvoEffort":true}`)(m, r, o) },
-			`"stream":true,"store":false,"reasoning":{"effort":"medium"}`},
+		"efforts in the input": {func(m *llm.Model, r *llm.Request, o *Options) {
+			flag(`{"supportsMidConvoEffort":true}`)(m, r, o)
+			o.ReasoningEffort = llm.LevelLow
+		}, `"stream":true,"store":false,"reasoning":{"effort":"medium","summary":"auto"},"include":["reasoning.encrypted_content"]`},
+		"no effort in the input":  {flag(`{"supportsMidConvoEffort":true}`), `"stream":true,"store":false,"reasoning":{"effort":"none"}`},
 		"flags of the wrong kind": {flag(`{"supportsMaxOutputTokens":"no","promptCacheKeyMode":1,"x":{}}`), `"stream":true,"store":false,"reasoning":{"effort":"none"}`},
 		"signed in with ChatGPT": {func(m *llm.Model, r *llm.Request, _ *Options) {
 			m.BaseURL, r.APIKey = "https://api.openai.com/v1", "eyJ"

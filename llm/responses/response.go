@@ -163,7 +163,7 @@ func (x *exchange) failed(a *wire.Answer, raw []byte) error {
 			return err
 		}
 	}
-	a.Message.RawStopReason = r.rawStop()
+	a.Message.RawStopReason = r.status
 	text := problemText(r.problem)
 	switch {
 	case text != "":

@@ -23,11 +23,13 @@ type decoder struct {
 
 // output is an item of the answer that is a block of the message.
 type output struct {
-	index int64 // of the item in the answer
-	block *wire.Block
-	done  bool
-	id    string             // of the finished item
-	input *wire.GrammarInput // of the call of a grammar tool, else nil
+	index  int64 // of the item in the answer
+	block  *wire.Block
+	done   bool
+	id     string             // of the finished item
+	input  *wire.GrammarInput // of the call of a grammar tool, else nil
+	unsent []byte             // of the input, shown with the start
+	closed bool               // the input is whole
 }
 
 // eventType tells what an event reports.
@@ -219,11 +221,11 @@ func (x *exchange) Event(a *wire.Answer, name, data []byte) error {
 		}
 	case eventInput:
 		if o := x.output(v.index); o != nil && o.input != nil {
-			o.block.Append(o.input.Piece(piece))
+			o.block.Append(o.piece(piece))
 		}
 	case eventInputDone:
 		if o := x.output(v.index); o != nil && o.input != nil && isString(v.whole) {
-			o.completeInput(x.string(v.whole))
+			o.closeInput(x.string(v.whole))
 		}
 	case eventCreated:
 		x.takeID(a, v.response)
@@ -351,12 +353,8 @@ func (x *exchange) added(a *wire.Answer, v *eventView) {
 		return
 	}
 	// Some services send the first piece of the arguments with the start.
-	if o.input == nil {
-		if args := x.string(it.arguments); len(args) > 0 {
-			o.block.Replace(args)
-		}
-	} else if input := x.string(it.input); len(input) > 0 {
-		o.block.Replace(o.input.Piece(input))
+	if args := x.string(it.arguments); o.input == nil && len(args) > 0 {
+		o.block.Replace(args)
 	}
 }
 
@@ -376,7 +374,8 @@ func (x *exchange) open(a *wire.Answer, index int64, it *item) *output {
 		if g := x.grammars.Find(it.name); g != nil {
 			o.input.Property = g.Property
 		}
-		o.block = a.ToolCall(it.toolCallID(), it.name, o.input.Empty())
+		o.unsent = slices.Clone(x.string(it.input))
+		o.block = a.ToolCall(it.toolCallID(), it.name, append(o.input.Whole(o.unsent), wire.GrammarEnd...))
 	default:
 		return nil
 	}
@@ -388,8 +387,7 @@ func (x *exchange) open(a *wire.Answer, index int64, it *item) *output {
 func (x *exchange) done(a *wire.Answer, index int64, raw []byte) {
 	it := readItem(raw)
 	o := x.output(index)
-	seen := o != nil
-	if !seen {
+	if o == nil {
 		if x.isDone(index, it.id) {
 			return // told twice
 		}
@@ -430,13 +428,13 @@ func (x *exchange) done(a *wire.Answer, index int64, raw []byte) {
 		if it.namespace != "" {
 			c.Namespace = it.namespace
 		}
-		x.finalArguments(o, &it, seen)
+		x.finalArguments(o, &it)
 	}
 	b.End()
 }
 
 // finalArguments gives a call the arguments of its finished item.
-func (x *exchange) finalArguments(o *output, it *item, seen bool) {
+func (x *exchange) finalArguments(o *output, it *item) {
 	switch {
 	case o.input == nil && isString(it.arguments):
 		if args := x.string(it.arguments); len(args) > 0 {
@@ -445,22 +443,31 @@ func (x *exchange) finalArguments(o *output, it *item, seen bool) {
 	case o.input == nil && len(it.arguments) > 0 && it.arguments[0] == '{':
 		o.block.Replace(it.arguments) // some services send the object itself
 	case o.input == nil:
-	case !seen:
-		whole := o.input.Whole(x.string(it.input))
-		o.block.Replace(append(whole, wire.GrammarEnd...))
 	default:
-		if isString(it.input) {
-			o.completeInput(x.string(it.input))
-		}
-		if o.block.Raw() == "" {
-			o.block.Append(o.input.Piece(nil))
-		}
-		o.block.Append([]byte(wire.GrammarEnd))
+		o.closeInput(x.string(it.input))
 	}
 }
 
-// completeInput makes input the whole input of a grammar tool.
-func (o *output) completeInput(input []byte) { o.block.Complete(o.input.Whole(input)) }
+// piece is the JSON of a piece of the input of a grammar tool. What came with
+// the start is shown there, and told with the first delta.
+func (o *output) piece(input []byte) []byte {
+	if len(o.unsent) > 0 {
+		input, o.unsent = append(o.unsent, input...), nil
+	}
+	return o.input.Piece(input)
+}
+
+// closeInput makes input the whole input of a grammar tool, and what is missing
+// of it one more delta. An empty one says nothing of what was streamed.
+func (o *output) closeInput(input []byte) {
+	switch {
+	case len(input) > 0:
+		o.block.Complete(append(o.input.Whole(input), wire.GrammarEnd...))
+	case !o.closed:
+		o.block.Append(append(slices.Clone(o.piece(nil)), wire.GrammarEnd...))
+	}
+	o.closed = true
+}
 
 // joined joins the texts of a list of parts.
 func joined(parts []byte, sep string) string {

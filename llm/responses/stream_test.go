@@ -102,7 +102,7 @@ func TestStream(t *testing.T) {
 			itemDone(3, `{"type":"custom_tool_call","id":"ctc_1","call_id":"d","name":"patch","input":"\"x"}`),
 			itemDone(4, `{"type":"web_search_call","id":"ws_1"}`), completed,
 		}, `start|0 thinking_start|0 thinking_end =a` + "\n\n" + `b|1 text_start|1 text_end =t|2 toolcall_start  [c f {"a":1}]|2 toolcall_end  [c f {"a":1}]|` +
-			`3 toolcall_start  [d|ctc_1 patch {"diff":"\"x"}]|3 toolcall_end  [d|ctc_1 patch {"diff":"\"x"}]|done toolUse`,
+			`3 toolcall_start  [d|ctc_1 patch {"diff":"\"x"}]|3 toolcall_delta {"diff":"\"x"} [d|ctc_1 patch {"diff":"\"x"}]|3 toolcall_end  [d|ctc_1 patch {"diff":"\"x"}]|done toolUse`,
 			`[{"type":"thinking","thinking":"a\n\nb","thinkingSignature":"{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"a\"},{\"type\":\"summary_text\",\"text\":\"b\"}]}"},` +
 				`{"type":"text","text":"t"},{"type":"toolCall","id":"c","name":"f","arguments":{"a":1}},{"type":"toolCall","id":"d|ctc_1","name":"patch","arguments":{"diff":"\"x"}}]`},
 		"the same end twice": {[]string{
@@ -126,12 +126,12 @@ func TestStream(t *testing.T) {
 			deltaOf("custom_tool_call_input", 0, `"\n"`), deltaOf("function_call_arguments", 0, `"x"`),
 			`{"type":"response.custom_tool_call_input.done","output_index":0,"input":"a\nb"}`,
 			itemDone(0, `{"type":"custom_tool_call","id":"ctc_1","call_id":"c","name":"other","input":"a\nb"}`), completed,
-		}, `start|0 toolcall_start  [c|ctc_1 other {"input":"a"}]|0 toolcall_delta \n [c|ctc_1 other {"input":"a\n"}]|0 toolcall_delta b [c|ctc_1 other {"input":"a\nb"}]|` +
-			`0 toolcall_delta "} [c|ctc_1 other {"input":"a\nb"}]|0 toolcall_end  [c|ctc_1 other {"input":"a\nb"}]|done toolUse`,
+		}, `start|0 toolcall_start  [c|ctc_1 other {"input":"a"}]|0 toolcall_delta {"input":"a\n [c|ctc_1 other {"input":"a\n"}]|` +
+			`0 toolcall_delta b"} [c|ctc_1 other {"input":"a\nb"}]|0 toolcall_end  [c|ctc_1 other {"input":"a\nb"}]|done toolUse`,
 			`[{"type":"toolCall","id":"c|ctc_1","name":"other","arguments":{"input":"a\nb"}}]`},
 		"the input of a grammar that never came": {[]string{
 			itemAdded(0, `{"type":"custom_tool_call","call_id":"c","name":"patch"}`), itemDone(0, `{"type":"custom_tool_call"}`), completed,
-		}, `start|0 toolcall_start  [c patch {"diff":""}]|0 toolcall_delta {"diff":" [c patch {"diff":""}]|0 toolcall_delta "} [c patch {"diff":""}]|` +
+		}, `start|0 toolcall_start  [c patch {"diff":""}]|0 toolcall_delta {"diff":""} [c patch {"diff":""}]|` +
 			`0 toolcall_end  [c patch {"diff":""}]|done toolUse`, `[{"type":"toolCall","id":"c","name":"patch","arguments":{"diff":""}}]`},
 		"a namespace": {[]string{
 			itemAdded(0, `{"type":"function_call","id":"fc_1","name":"f"}`),
@@ -179,19 +179,20 @@ func TestStream(t *testing.T) {
 
 func TestStreamErrors(t *testing.T) {
 	for name, c := range map[string]struct{ event, want string }{
-		"an error":             {`{"type":"error","code":"c","message":"m"}`, "m"},
-		"an error in a member": {`{"type":"error","error":{"type":"t","message":"m"}}`, "m"},
-		"an error with a code": {`{"type":"error","code":"c","message":null}`, "c"},
-		"an error of nothing":  {`{"type":"error"}`, `{"type":"error"}`},
-		"a gateway's error":    {`{"error":{"code":502,"message":"m"}}`, "m"},
-		"a failure":            {closing("failed", `"status":"failed","error":{"code":"c","message":"m"}`), "c: m"},
-		"a failure by reason":  {closing("failed", `"incomplete_details":{"reason":"x"}`), "incomplete: x"},
-		"a failure of nothing": {`{"type":"response.failed"}`, "Unknown error (no error details in response)"},
-		"a cancelled response": {closing("completed", `"status":"cancelled"`), "Response cancelled without error details"},
-		"a failed response":    {closing("completed", `"status":"failed","error":{"code":"c","message":"m"}`), "c: m"},
-		"an unknown status":    {closing("completed", `"status":"odd"`), "Unhandled stop reason: odd"},
-		"a filter":             {closing("incomplete", `"status":"incomplete","incomplete_details":{"reason":"content_filter"}`), "Response incomplete: content_filter"},
-		"a broken event":       {`{"type":"response.completed"`, "the stream holds an event that cannot be read"},
+		"an error":               {`{"type":"error","code":"c","message":"m"}`, "m"},
+		"an error in a member":   {`{"type":"error","error":{"type":"t","message":"m"}}`, "m"},
+		"an error with a code":   {`{"type":"error","code":"c","message":null}`, "c"},
+		"an error of nothing":    {`{"type":"error"}`, `{"type":"error"}`},
+		"a gateway's error":      {`{"error":{"code":502,"message":"m"}}`, "m"},
+		"a failure":              {closing("failed", `"status":"failed","error":{"code":"c","message":"m"}`), "c: m"},
+		"a failure by reason":    {closing("failed", `"incomplete_details":{"reason":"x"}`), "incomplete: x"},
+		"a failure with details": {`{"type":"response.failed","response":{"status":"failed","incomplete_details":{"reason":"r"}}}`, "incomplete: r"},
+		"a failure of nothing":   {`{"type":"response.failed"}`, "Unknown error (no error details in response)"},
+		"a cancelled response":   {closing("completed", `"status":"cancelled"`), "Response cancelled without error details"},
+		"a failed response":      {closing("completed", `"status":"failed","error":{"code":"c","message":"m"}`), "c: m"},
+		"an unknown status":      {closing("completed", `"status":"odd"`), "Unhandled stop reason: odd"},
+		"a filter":               {closing("incomplete", `"status":"incomplete","incomplete_details":{"reason":"content_filter"}`), "Response incomplete: content_filter"},
+		"a broken event":         {`{"type":"response.completed"`, "the stream holds an event that cannot be read"},
 		"an unfinished call": {itemAdded(0, `{"type":"function_call","id":"fc_1","call_id":"c","name":"f"}`) + "\n\ndata: " + finished,
 			"OpenAI Responses stream completed with an unfinished tool call: f (c|fc_1)"},
 		"a stream without an end": {itemAdded(0, `{"type":"message"}`), ErrTruncated.Error()},
@@ -304,7 +305,7 @@ func TestEffortIsRecorded(t *testing.T) {
 	m := testModel()
 	m.Compat = jsontext.Value(`{"supportsMidConvoEffort":true}`)
 	m.ThinkingLevelMap = map[llm.ThinkingLevel]*string{llm.LevelLow: new("light")}
-	for level, want := range map[llm.ThinkingLevel]string{llm.LevelLow: "light", "": "none"} {
+	for level, want := range map[llm.ThinkingLevel]string{llm.LevelLow: "light", "": ""} {
 		_, got := read(New(quiet(answers(strings.NewReader(sse(finished))))).StreamWith(t.Context(), m, hello(), Options{ReasoningEffort: level}))
 		if got.ProviderThinkingLevel != want {
 			t.Errorf("level %q: recorded %q, want %q", level, got.ProviderThinkingLevel, want)

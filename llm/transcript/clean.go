@@ -78,10 +78,10 @@ func cleanText(t *llm.Text, same bool) *llm.Text {
 	return &n
 }
 
-// cleanThinking is t without halves of surrogate pairs where no signature covers
-// them.
+// cleanThinking is t without halves of surrogate pairs, which services refuse as
+// bad JSON, signed or not.
 func cleanThinking(t *llm.Thinking) *llm.Thinking {
-	if t.Signature != nil && !jsonwire.Blank(*t.Signature) || !jsonwire.HasSurrogate(t.Thinking) {
+	if !jsonwire.HasSurrogate(t.Thinking) {
 		return t
 	}
 	n := *t

@@ -79,7 +79,8 @@ func TestBuildPairsCallsAndResults(t *testing.T) {
 	sig := "sig"
 	thinking.Content = []llm.Block{&llm.Thinking{Thinking: "why", Signature: &sig}, &llm.Text{Text: "so", Signature: &sig}, &llm.UnknownBlock{Type: "audio"}}
 	blank := asks()
-	blank.Content = []llm.Block{&llm.Thinking{Thinking: " \u2003\n\xed\xa0\xbd"}, &llm.Thinking{Thinking: "\xed\xa0\xbdw"}, &llm.Text{Text: "x\xed\xa0\xbdy"}}
+	blank.Content = []llm.Block{&llm.Thinking{Thinking: " \u2003\n\xed\xa0\xbd"}, &llm.Thinking{Thinking: "\xed\xa0\xbdw"},
+		&llm.Thinking{Thinking: "s\xed\xa0\xbd", Signature: new("sig")}, &llm.Text{Text: "x\xed\xa0\xbdy"}}
 	for _, c := range []struct {
 		name  string
 		given []llm.Message
@@ -108,7 +109,7 @@ func TestBuildPairsCallsAndResults(t *testing.T) {
 		{"leading system message", []llm.Message{system("n"), user("q"), system("o")}, "s:n u:q s:o"},
 		{"own reasoning", []llm.Message{thinking}, "a(?why,so)"},
 		{"foreign reasoning", []llm.Message{foreign(thinking.Snapshot())}, "a(so)"},
-		{"blank reasoning and surrogates", []llm.Message{blank}, "a(?w,xy)"},
+		{"blank reasoning and surrogates", []llm.Message{blank}, "a(?w,?s,xy)"},
 		{"nothing", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

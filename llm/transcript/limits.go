@@ -97,18 +97,18 @@ func estimateMessage(m llm.Message, scratch []byte) (int, []byte) {
 		for _, b := range m.Content {
 			switch b := b.(type) {
 			case *llm.Text:
-				n += tokensOf(jsonwire.UTF16Len(b.Text))
+				n += jsonwire.UTF16Len(b.Text)
 			case *llm.Thinking:
-				n += tokensOf(jsonwire.UTF16Len(b.Thinking))
+				n += jsonwire.UTF16Len(b.Thinking)
 			case *llm.ToolCall:
 				var err error
 				if scratch, err = jsonwire.AppendCompact(scratch[:0], b.Arguments); err != nil {
 					scratch = append(scratch[:0], "{}"...)
 				}
-				n += tokensOf(jsonwire.UTF16Len(b.Name) + jsonwire.UTF16Len(scratch))
+				n += jsonwire.UTF16Len(b.Name) + jsonwire.UTF16Len(scratch)
 			}
 		}
-		return n, scratch
+		return tokensOf(n), scratch
 	}
 	return 0, scratch
 }

@@ -93,10 +93,11 @@ func TestEstimateMessage(t *testing.T) {
 		{user("1234567"), 2},
 		{user("🙈🙈🙈🙈"), 3},
 		{&llm.User{Content: llm.Plain("12345678")}, 3},
-		{&llm.System{Content: llm.Plain("1234567"), ToolsRemoved: []string{"a", "b"}}, 2 + 8},                                           // [{"name":"a"},{"name":"b"}]
-		{&llm.System{ToolsAdded: []llm.Tool{{Name: "a", Description: "d", Parameters: []byte(`{ "type": "object" }`)}}}, 18},            // [{"name":"a","description":"d","parameters":{"type":"object"}}]
-		{&llm.Assistant{Content: []llm.Block{&llm.Text{Text: "1"}, &llm.ToolCall{Name: "t", Arguments: []byte(`{"a": 1.50}`)}}}, 1 + 3}, // t{"a":1.5}
+		{&llm.System{Content: llm.Plain("1234567"), ToolsRemoved: []string{"a", "b"}}, 2 + 8},                                       // [{"name":"a"},{"name":"b"}]
+		{&llm.System{ToolsAdded: []llm.Tool{{Name: "a", Description: "d", Parameters: []byte(`{ "type": "object" }`)}}}, 18},        // [{"name":"a","description":"d","parameters":{"type":"object"}}]
+		{&llm.Assistant{Content: []llm.Block{&llm.Text{Text: "1"}, &llm.ToolCall{Name: "t", Arguments: []byte(`{"a": 1.50}`)}}}, 4}, // 1t{"a":1.5}
 		{&llm.Assistant{Content: []llm.Block{&llm.ToolCall{Name: "t", Arguments: []byte(`{`)}}}, 1},
+		{&llm.Assistant{Content: []llm.Block{&llm.Thinking{Thinking: "1"}, &llm.Text{Text: "2"}, &llm.Text{Text: "3"}}}, 1}, // rounded once
 	} {
 		if got := EstimateMessage(c.m); got != c.want {
 			t.Errorf("%s: %d tokens, want %d", c.m.AppendJSON(nil), got, c.want)
