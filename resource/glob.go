@@ -131,17 +131,18 @@ func isLocationPattern(entry string) bool {
 }
 
 // keeps decides about one file of a location.
-func (p locationPatterns) keeps(file string) bool { return p.change(true, p.names(file)) }
+func (p locationPatterns) keeps(file string) bool { return p.change(true, file) }
 
 // change applies the entries that begin with a sign to a decision.
-func (p locationPatterns) change(keep bool, names []string) bool {
-	if p.match('!', globMatch, names) {
+func (p locationPatterns) change(keep bool, file string) bool {
+	paths := p.paths(file)
+	if p.match('!', globMatch, p.names(file)) {
 		keep = false
 	}
-	if p.match('+', exact, names) {
+	if p.match('+', exact, paths) {
 		keep = true
 	}
-	return keep && !p.match('-', exact, names)
+	return keep && !p.match('-', exact, paths)
 }
 
 // match reports whether an entry of a kind matches one of the names: 0 is the
@@ -165,19 +166,29 @@ func (p locationPatterns) match(kind byte, match func(pattern, name string) bool
 
 func exact(pattern, name string) bool { return strings.TrimSuffix(pattern, "/") == name }
 
-// names are what patterns are compared with: the path, the path from each base
-// folder, the base name, and the same of the folder when the file is a SKILL.md.
+// names are what patterns are compared with: the paths, and the base name of the
+// file and of the folder of a SKILL.md.
 func (p locationPatterns) names(file string) []string {
-	var names []string
-	add := func(file string) {
-		for _, dir := range p.folders {
-			names = append(names, slash(relative(dir, file)))
-		}
-		names = append(names, path.Base(slash(file)), slash(file))
-	}
-	add(file)
+	names := append(p.paths(file), path.Base(slash(file)))
 	if filepath.Base(file) == skillFile {
-		add(filepath.Dir(file))
+		names = append(names, path.Base(slash(filepath.Dir(file))))
 	}
 	return names
+}
+
+// paths are what a path behind + or - is compared with: the path from each base
+// folder and the whole path, of the file and of the folder of a SKILL.md.
+func (p locationPatterns) paths(file string) []string {
+	files := []string{file}
+	if filepath.Base(file) == skillFile {
+		files = append(files, filepath.Dir(file))
+	}
+	var paths []string
+	for _, file := range files {
+		for _, dir := range p.folders {
+			paths = append(paths, slash(relative(dir, file)))
+		}
+		paths = append(paths, slash(file))
+	}
+	return paths
 }

@@ -52,16 +52,9 @@ type Offer struct {
 // it.
 func (p *Package) Offers() []Offer {
 	var list []Offer
-	all := &Package{Dir: p.Dir, Source: p.Source, filters: []PackageEntry{{}}}
-	for _, k := range []kind{skillKind, promptKind, extensionKind, themeKind} {
-		chosen := map[string]bool{}
-		files, _ := p.files(k)
-		for _, file := range files {
-			chosen[file] = true
-		}
-		files, _ = all.files(k)
-		for _, file := range files {
-			list = append(list, Offer{Kind: string(k), Path: file, Chosen: chosen[file]})
+	for _, k := range kinds() {
+		for _, f := range p.offered(k) {
+			list = append(list, Offer{Kind: string(k), Path: f.path, Chosen: f.on})
 		}
 	}
 	return list
@@ -79,14 +72,21 @@ func (k kind) names(path string) bool {
 	}
 }
 
-// scan lists the extensions or themes in a folder. A folder in one of extensions
-// is an extension of its own: what its manifest names, else its index file.
+// scan lists the extensions or themes in a folder. A folder with extensions that
+// its manifest names, or an index file, is an extension of its own; in others the
+// same holds for the folders in it.
 func (k kind) scan(dir string) []string {
+	if k == extensionKind {
+		if files := extensionIn(dir); files != nil {
+			return files
+		}
+	}
 	entries, _ := os.ReadDir(dir)
 	var files []string
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch {
+		case strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules":
 		case k.names(path) && isFile(path):
 			files = append(files, path)
 		case k == extensionKind && isDir(path):

@@ -19,9 +19,8 @@ type PackageEntry struct {
 	// Source is npm:NAME[@VERSION], git:HOST/PATH[@REF], the address of a git
 	// repository, or a path.
 	Source string
-	// Delta is an entry of the project with autoload off: it changes what the
-	// user's entry of the same package loads, and loads by itself only what its
-	// filters name.
+	// Delta is an entry with autoload off: it loads only what its filters name. In
+	// a project it changes what the user's entry of the same package loads.
 	Delta bool
 	// Filters for each kind of resource: patterns to load, and !glob, +path,
 	// -path. nil loads everything that the package declares, an empty list
@@ -102,7 +101,6 @@ func FindPackages(o PackageOptions) ([]Package, []Diagnostic) {
 		}
 	}
 	for _, e := range o.User.List {
-		e.Delta = false // of projects only
 		_, identity := locatePackage(e.Source, o.User.Folder, User, o.Folders)
 		add(e, o.User.Folder, User, deltas[identity]...)
 	}
@@ -271,7 +269,7 @@ func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
 			candidates = k.scan(path)
 		}
 		for _, file := range candidates {
-			if !slices.Contains(files, file) && p.lets(file, k, manifest.keeps(file)) {
+			if !slices.Contains(files, file) && manifest.keeps(file) && p.lets(file, k) {
 				files = append(files, file)
 			}
 		}
@@ -279,8 +277,9 @@ func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
 	return files, problems
 }
 
-// lets applies the filters of the entries to what the manifest says of a file.
-func (p *Package) lets(file string, k kind, keep bool) bool {
+// lets applies the filters of the entries to a file that the manifest offers.
+func (p *Package) lets(file string, k kind) bool {
+	keep := true
 	for i := range p.filters {
 		e := &p.filters[i]
 		list := e.filter(k)
@@ -289,15 +288,15 @@ func (p *Package) lets(file string, k kind, keep bool) bool {
 		plain := func(pattern, name string) bool { return exact(pattern, name) || globMatch(pattern, name) }
 		switch {
 		case e.Delta:
-			keep = patterns.change(keep && i > 0 || patterns.match(0, plain, names), names)
+			keep = patterns.change(keep && i > 0 || patterns.match(0, plain, names), file)
 		case list == nil:
 		case len(list) == 0:
-			return false
+			keep = false
 		default:
 			if slices.ContainsFunc(list, func(s string) bool { return !isLocationPattern(s) }) {
 				keep = keep && patterns.match(0, plain, names)
 			}
-			keep = patterns.change(keep, names)
+			keep = patterns.change(keep, file)
 		}
 	}
 	return keep

@@ -137,18 +137,13 @@ type skillLoader struct {
 	warnings   []Diagnostic
 	collisions []Diagnostic
 	byName     map[string]int
-	byFile     map[string]bool
+	byFile     decided
 }
 
 func (l *skillLoader) load(file string, source Source) {
-	real := canonical(file)
-	if l.byFile[real] {
+	if !l.byFile.first(file, true) {
 		return
 	}
-	if l.byFile == nil {
-		l.byFile, l.byName = map[string]bool{}, map[string]int{}
-	}
-	l.byFile[real] = true
 	skill, problems := loadSkill(file, source)
 	l.warnings = append(l.warnings, problems...)
 	if skill == nil {
@@ -161,16 +156,17 @@ func (l *skillLoader) load(file string, source Source) {
 		})
 		return
 	}
+	if l.byName == nil {
+		l.byName = map[string]int{}
+	}
 	l.byName[skill.Name] = len(l.skills)
 	l.skills = append(l.skills, *skill)
 }
 
-func (l *skillLoader) folder(dir string, how layout, source Source, keep func(file string) bool) {
-	files, complete := scanSkills(dir, how)
+func (l *skillLoader) folder(dir string, source Source) {
+	files, complete := scanSkills(dir, rootFiles)
 	for _, file := range files {
-		if keep == nil || keep(file) {
-			l.load(file, source)
-		}
+		l.load(file, source)
 	}
 	if !complete {
 		l.warnings = append(l.warnings, scanProblem(dir))
@@ -189,7 +185,7 @@ func (l *skillLoader) path(path string, source Source) {
 	case err != nil:
 		warn(cause(err).Error())
 	case info.IsDir():
-		l.folder(path, rootFiles, source, nil)
+		l.folder(path, source)
 	case !strings.HasSuffix(path, ".md"):
 		warn("skill path is not a markdown file")
 	default:
@@ -228,14 +224,13 @@ func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
 	l.packages(o.Packages, Temporary)
 	if !o.None {
 		if o.Trusted {
-			l.entries(o.Project, Project, f.Home)
-			l.defaults(projectSkillFolders(f), o.Project)
+			l.located(skillKind.locate(f, Project, o.Project))
 		}
-		l.entries(o.User, User, f.Home)
-		l.defaults(userSkillFolders(f), o.User)
+		l.located(skillKind.locate(f, User, o.User))
 		l.packages(o.Packages, Project)
 		l.packages(o.Packages, User)
 	}
+	l.byFile.named()
 	for _, list := range [][]string{o.Paths, o.Found} {
 		for _, p := range list {
 			l.path(resolvePath(p, f.Cwd, f.Home), Source{Source: "local", Scope: Temporary, Origin: "top-level"})
@@ -249,9 +244,9 @@ func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
 // copy of a name wins.
 func DiscoverSkills(f Folders, paths []string) ([]Skill, []Diagnostic) {
 	var l skillLoader
-	l.folder(filepath.Join(f.Agent, "skills"), rootFiles, Source{Source: "auto", Scope: User, Origin: "top-level", BaseDir: f.Agent}, nil)
+	l.folder(filepath.Join(f.Agent, "skills"), Source{Source: "auto", Scope: User, Origin: "top-level", BaseDir: f.Agent})
 	if dir := f.Project("skills"); dir != "" {
-		l.folder(dir, rootFiles, Source{Source: "auto", Scope: Project, Origin: "top-level", BaseDir: filepath.Dir(dir)}, nil)
+		l.folder(dir, Source{Source: "auto", Scope: Project, Origin: "top-level", BaseDir: filepath.Dir(dir)})
 	}
 	for _, p := range paths {
 		l.path(resolvePath(p, f.Cwd, f.Home), Source{Source: "local", Scope: Temporary, Origin: "top-level"})
@@ -259,23 +254,14 @@ func DiscoverSkills(f Folders, paths []string) ([]Skill, []Diagnostic) {
 	return l.result()
 }
 
-type skillFolder struct {
-	path   string
-	layout layout
-	scope  Scope
-}
-
-// projectSkillFolders are the project's own folder, then the .agents folders
-// from the working folder up to the git root, without the user's own.
-func projectSkillFolders(f Folders) []skillFolder {
-	var list []skillFolder
-	if dir := f.Project("skills"); dir != "" {
-		list = append(list, skillFolder{dir, rootFiles, Project})
-	}
+// projectAgents are the .agents folders of skills from the working folder up to
+// the git root, without the user's own.
+func projectAgents(f Folders) []string {
+	var list []string
 	for _, dir := range ancestors(f.Cwd) {
 		skills := filepath.Join(dir, ".agents", "skills")
 		if isDir(skills) && !f.ownAgents(skills) {
-			list = append(list, skillFolder{skills, nestedFiles, Project})
+			list = append(list, skills)
 		}
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			break
@@ -284,23 +270,15 @@ func projectSkillFolders(f Folders) []skillFolder {
 	return list
 }
 
-func userSkillFolders(f Folders) []skillFolder {
-	list := []skillFolder{{filepath.Join(f.Agent, "skills"), rootFiles, User}}
-	if f.Home != "" {
-		list = append(list, skillFolder{filepath.Join(f.Home, ".agents", "skills"), nestedFiles, User})
-	}
-	return list
-}
-
-func (l *skillLoader) defaults(folders []skillFolder, e Entries) {
-	for _, d := range folders {
-		owner := filepath.Dir(d.path)
-		patterns := locationPatterns{list: e.List, folders: []string{owner}}
-		if e.Folder != "" && e.Folder != owner {
-			patterns.folders = append(patterns.folders, e.Folder)
+// located loads what is on of the usual folders and of those that settings name.
+func (l *skillLoader) located(files []located, problems []Diagnostic) {
+	l.warnings = append(l.warnings, problems...)
+	for _, file := range files {
+		if file.on {
+			l.load(file.path, file.source)
+		} else {
+			l.byFile.first(file.path, false)
 		}
-		source := Source{Source: "auto", Scope: d.scope, Origin: "top-level", BaseDir: owner}
-		l.folder(d.path, d.layout, source, patterns.keeps)
 	}
 }
 
@@ -313,21 +291,6 @@ func (l *skillLoader) packages(list []Package, scope Scope) {
 			for _, file := range files {
 				l.load(file, p.Source)
 			}
-		}
-	}
-}
-
-// entries loads the paths of a settings list.
-func (l *skillLoader) entries(e Entries, scope Scope, home string) {
-	patterns := locationPatterns{list: e.List, folders: []string{e.Folder}}
-	source := Source{Source: "local", Scope: scope, Origin: "top-level", BaseDir: e.Folder}
-	paths, problems := entryPaths(e, home)
-	l.warnings = append(l.warnings, problems...)
-	for _, path := range paths {
-		if isDir(path) {
-			l.folder(path, rootFiles, source, patterns.keeps)
-		} else if strings.HasSuffix(path, ".md") && patterns.keeps(path) {
-			l.load(path, source)
 		}
 	}
 }

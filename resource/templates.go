@@ -97,18 +97,12 @@ type templateLoader struct {
 	warnings   []Diagnostic
 	collisions []Diagnostic
 	unique     bool
-	byFile     map[string]bool
+	byFile     decided
 }
 
 func (l *templateLoader) load(file string, source Source) {
-	if l.unique {
-		if real := canonical(file); l.byFile[real] {
-			return
-		} else if l.byFile == nil {
-			l.byFile = map[string]bool{real: true}
-		} else {
-			l.byFile[real] = true
-		}
+	if l.unique && !l.byFile.first(file, true) {
+		return
 	}
 	t, problems := loadTemplate(file, source)
 	l.warnings = append(l.warnings, problems...)
@@ -129,10 +123,20 @@ func (l *templateLoader) load(file string, source Source) {
 	l.templates = append(l.templates, *t)
 }
 
-func (l *templateLoader) folder(dir string, source Source, keep func(file string) bool) {
+func (l *templateLoader) folder(dir string, source Source) {
 	for _, file := range scanTemplates(dir) {
-		if keep == nil || keep(file) {
-			l.load(file, source)
+		l.load(file, source)
+	}
+}
+
+// located loads what is on of the usual folder and of those that settings name.
+func (l *templateLoader) located(files []located, problems []Diagnostic) {
+	l.warnings = append(l.warnings, problems...)
+	for _, file := range files {
+		if file.on {
+			l.load(file.path, file.source)
+		} else {
+			l.byFile.first(file.path, false)
 		}
 	}
 }
@@ -152,11 +156,11 @@ func (l *templateLoader) packages(list []Package, scope Scope) {
 
 // path loads what a person named; what is no folder and no Markdown file is
 // left out.
-func (l *templateLoader) path(path string, source Source, keep func(file string) bool) {
+func (l *templateLoader) path(path string, source Source) {
 	switch {
 	case isDir(path):
-		l.folder(path, source, keep)
-	case strings.HasSuffix(path, ".md") && isFile(path) && (keep == nil || keep(path)):
+		l.folder(path, source)
+	case strings.HasSuffix(path, ".md") && isFile(path):
 		l.load(path, source)
 	}
 }
@@ -183,30 +187,16 @@ type TemplateOptions struct {
 func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 	l := templateLoader{unique: true}
 	f := o.Folders
-	scope := func(e Entries, s Scope, dir string) {
-		source := Source{Source: "local", Scope: s, Origin: "top-level", BaseDir: e.Folder}
-		named := locationPatterns{list: e.List, folders: []string{e.Folder}}
-		paths, problems := entryPaths(e, f.Home)
-		l.warnings = append(l.warnings, problems...)
-		for _, path := range paths {
-			l.path(path, source, named.keeps)
-		}
-		if dir == "" {
-			return
-		}
-		owner := filepath.Dir(dir)
-		auto := locationPatterns{list: e.List, folders: []string{owner, e.Folder}}
-		l.folder(dir, Source{Source: "auto", Scope: s, Origin: "top-level", BaseDir: owner}, auto.keeps)
-	}
 	l.packages(o.Packages, Temporary)
 	if !o.None {
 		if o.Trusted {
-			scope(o.Project, Project, f.Project("prompts"))
+			l.located(promptKind.locate(f, Project, o.Project))
 		}
-		scope(o.User, User, filepath.Join(f.Agent, "prompts"))
+		l.located(promptKind.locate(f, User, o.User))
 		l.packages(o.Packages, Project)
 		l.packages(o.Packages, User)
 	}
+	l.byFile.named()
 	for _, list := range [][]string{o.Paths, o.Found} {
 		for _, p := range list {
 			path := resolvePath(p, f.Cwd, f.Home)
@@ -214,7 +204,7 @@ func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 				l.warnings = append(l.warnings, Diagnostic{Type: Warning, Path: path, Message: "prompt template path does not exist"})
 				continue
 			}
-			l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"}, nil)
+			l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})
 		}
 	}
 	return l.result()
@@ -224,9 +214,9 @@ func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 // trust. It reports no missing paths and keeps templates of the same name.
 func DiscoverTemplates(f Folders, paths []string) ([]Template, []Diagnostic) {
 	var l templateLoader
-	l.folder(filepath.Join(f.Agent, "prompts"), Source{Source: "auto", Scope: User, Origin: "top-level", BaseDir: f.Agent}, nil)
+	l.folder(filepath.Join(f.Agent, "prompts"), Source{Source: "auto", Scope: User, Origin: "top-level", BaseDir: f.Agent})
 	if dir := f.Project("prompts"); dir != "" {
-		l.folder(dir, Source{Source: "auto", Scope: Project, Origin: "top-level", BaseDir: filepath.Dir(dir)}, nil)
+		l.folder(dir, Source{Source: "auto", Scope: Project, Origin: "top-level", BaseDir: filepath.Dir(dir)})
 	}
 	for _, p := range paths {
 		p = resolvePath(p, f.Cwd, f.Home)
@@ -236,7 +226,7 @@ func DiscoverTemplates(f Folders, paths []string) ([]Template, []Diagnostic) {
 		} else if dir != "" && isWithin(p, dir) {
 			scope = Project
 		}
-		l.path(p, Source{Source: "local", Scope: scope, Origin: "top-level"}, nil)
+		l.path(p, Source{Source: "local", Scope: scope, Origin: "top-level"})
 	}
 	return l.result()
 }

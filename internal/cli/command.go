@@ -58,7 +58,7 @@ func (c *command) parse(p *program, words []string) (g *given, ok bool, err erro
 		case word == "--":
 			g.words = append(g.words, words[i+1:]...)
 			i = len(words)
-		case j < 0 && strings.HasPrefix(word, "-") && word != "-":
+		case j < 0 && strings.HasPrefix(word, "-") && word != "-" && !negative(word):
 			return nil, false, p.misused("Unknown option %s for %q.\nUse \"pinch --help\" or \"pinch %s\".", printable(word), c.name, c.line())
 		case j < 0:
 			g.words = append(g.words, word)
@@ -83,6 +83,9 @@ func (c *command) parseOptions(p *program, words []string) (g *given, ok bool, e
 	}
 	return g, ok, err
 }
+
+// negative reports whether a word is a number below 0, which no option is.
+func negative(word string) bool { return word[1] >= '0' && word[1] <= '9' }
 
 // misused says how a command is used, and is the exit status.
 func (p *program) misused(format string, args ...any) error {

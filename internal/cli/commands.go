@@ -39,6 +39,9 @@ func commands() []command {
 				{long: "--self", about: "pinch itself"},
 				{long: "--force", about: "also what was changed here, or was fetched a moment ago"},
 			}, approve...)},
+		{name: "config", usage: "[get|set|unset|enable|disable WORD...] [--all] [--json] [--approve|--no-approve]", about: "settings and where they come from, resources on and off",
+			below: configCommands(approve, local), text: configText, run: runConfig,
+			options: append([]commandOption{{long: "--all", about: "also the settings that have their default"}, {long: "--json", about: "for programs"}}, approve...)},
 		{name: "trust", usage: "[yes|no|forget] [DIR]", about: "see or decide whether a project's own settings, skills and packages count",
 			words: []string{"yes", "no", "forget"}, files: true, text: trustText, run: runTrust},
 		{name: "sessions", usage: "[list|tree|rename|move|delete|export] [WORD...]", about: "list, search, show, name, move, export and delete sessions",
@@ -65,7 +68,6 @@ func commands() []command {
 		{name: "completion", usage: "bash|zsh|fish|powershell", about: "print a script that completes pinch's words in a shell", words: shells(), text: completionText, run: runCompletion,
 			options: []commandOption{{long: "--list", arg: "KIND", about: "print what there is now, for the scripts: models, providers or sessions"}}},
 		{name: "man", about: "print the manual page; pinch man | man -l - shows it", run: runMan},
-		{name: "config", run: missing("The screen that switches single resources of packages is part of the interactive terminal; packages in settings.json takes filters, and pinch list --verbose shows what they let through")},
 		{name: "mcp", run: missing("MCP servers are not used by this version")},
 	}
 }

@@ -181,21 +181,21 @@ func runInstall(ctx context.Context, p *program, c *command, words []string) err
 	}
 	shelf.remark(place)
 	if scope == settings.Project && p.errTerminal {
-		return shelf.remarkTrust()
+		return shelf.remarkTrust("the package does")
 	}
 	return nil
 }
 
-// remarkTrust tells a person when packages of the project do not count from now on: this
-// run may have been told to trust it, and what had nothing to trust needed no word.
-func (s *packageShelf) remarkTrust() error {
+// remarkTrust tells a person when what was written for the project does not count from now
+// on: this run may have been told to trust it, and what had nothing to trust needed no word.
+func (s *packageShelf) remarkTrust(what string) error {
 	store, err := resource.ReadTrust(s.w.folders.Agent)
 	if err != nil {
 		return err
 	}
 	q := resource.TrustQuery{Needed: true, Dir: s.w.folders.Cwd, Store: store, Default: s.w.settings.DefaultProjectTrust()}
 	if !q.Trusted() {
-		s.p.warn("This project is not trusted, so the package does not count yet: pinch trust yes trusts it from now on, --approve for one run")
+		s.p.warn("This project is not trusted, so %s not count yet: pinch trust yes trusts it from now on, --approve for one run", what)
 	}
 	return nil
 }
@@ -203,13 +203,7 @@ func (s *packageShelf) remarkTrust() error {
 // enter puts a package into the settings. An entry of it that is there already
 // gets the new source and keeps its filters.
 func (s *packageShelf) enter(ctx context.Context, source string, place resource.PackagePlace, scope settings.Scope) error {
-	source = strings.TrimSpace(source)
-	if place.Kind == resource.LocalPackage {
-		source = place.Dir
-		if rel, err := filepath.Rel(s.file(scope).Folder(), place.Dir); err == nil {
-			source = filepath.ToSlash(rel)
-		}
-	}
+	source = s.sourceFor(strings.TrimSpace(source), place, scope)
 	return s.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
 		i := slices.IndexFunc(list, s.is(place, scope))
 		switch {
@@ -406,15 +400,7 @@ func (s *packageShelf) showOffers(entry settings.Package, place resource.Package
 		return s.p.printLine("      extension: inactive, needs a JavaScript host")
 	}
 	for _, offer := range found[0].Offers() {
-		state := "on"
-		switch {
-		case !offer.Chosen:
-			state = "off"
-		case offer.Kind == "extensions":
-			state = "inactive, needs a JavaScript host"
-		case offer.Kind == "themes":
-			state = "kept for the interactive terminal"
-		}
+		state := itemState(offer.Kind, offer.Chosen)
 		name, err := filepath.Rel(place.Dir, offer.Path)
 		if err != nil {
 			name = offer.Path

@@ -59,4 +59,4 @@ func runTrust(ctx context.Context, p *program, c *command, words []string) error
 }
 
 // errNotTrusted refuses to change the settings of a project that do not count.
-var errNotTrusted = errors.New("This project is not trusted, so its packages do not count: --approve trusts it for this run, pinch trust yes from now on")
+var errNotTrusted = errors.New("This project is not trusted, so its own settings do not count: --approve trusts it for this run, pinch trust yes from now on")

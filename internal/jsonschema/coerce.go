@@ -30,10 +30,10 @@ func (s *Schema) Valid(raw []byte) bool {
 // The conversions: null in an optional property that refuses it is left out.
 // Numeric text, blank text (0), true and false (1 and 0), as words too, and null
 // (0) become a number, for an integer without its fraction. "true", "false", 1, 0
-// and null (false) become a boolean. A number, a boolean and null become text. A single value becomes a
-// list of one. Of several types or branches the first that works is taken, and
-// none when the value fits one already. Of a list of values the one is taken
-// that the value converts to.
+// and null (false) become a boolean. A number, a boolean and null become text. A
+// single value becomes a list of one. Of several types or branches the first that
+// works is taken, and none when the value fits one already. Of a list of values
+// the one is taken that the value converts to.
 func (s *Schema) Coerce(raw []byte) ([]byte, []Problem) {
 	if s.plain {
 		var r jsonwire.Reader

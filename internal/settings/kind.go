@@ -53,7 +53,7 @@ func show(raw jsontext.Value) string {
 		return "a list"
 	}
 	const most = 40
-	if s := strings.ToValidUTF8(string(raw), "\uFFFD"); len(s) > most {
+	if s := strings.ToValidUTF8(WithoutPasswords(string(raw)), "\uFFFD"); len(s) > most {
 		return strings.ToValidUTF8(s[:most], "") + "…"
 	} else {
 		return s

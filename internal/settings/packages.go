@@ -48,22 +48,30 @@ func (f *File) Packages() []Package {
 	return out
 }
 
-// EditPackages changes entries of the packages list of a scope in one step, as
-// Write does. edit gets the entries as they stand in the file, each as JSON text,
-// and returns changes of them, such as Unset("packages.1"), or
-// Set("packages.2", source) where there are two. An error of it is returned, and
-// nothing is written.
+// EditPackages is EditList of the packages.
 func (s *Store) EditPackages(ctx context.Context, scope Scope, edit func(list []jsontext.Value) ([]Change, error)) error {
+	return s.EditList(ctx, scope, "packages", edit)
+}
+
+// EditList changes entries of a list of a scope in one step, as Write does. edit
+// gets the entries as they stand in the file, each as JSON text, and returns
+// changes of them in the order in which they are made, such as
+// Unset("packages.1"), or Set("packages.2", source) where there are two. An error
+// of it is returned, and nothing is written.
+func (s *Store) EditList(ctx context.Context, scope Scope, key string, edit func(list []jsontext.Value) ([]Change, error)) error {
 	w := s.user
 	if scope == Project {
 		if w = s.project; w == nil {
 			return ErrNoProject
 		}
 	}
-	const key = "packages"
 	mine := func(name string) bool { return name == key }
 	var refused error
-	err := s.change(ctx, w, mine, func(text []byte) ([]byte, error) {
+	err := s.change(ctx, w, mine, func(was []byte) ([]byte, error) {
+		text, err := modernize(was) // skills was an object once
+		if err != nil {
+			return nil, err
+		}
 		root, err := parseObject(jsonedit.Plain(text))
 		if err != nil {
 			return nil, err
@@ -71,8 +79,11 @@ func (s *Store) EditPackages(ctx context.Context, scope Scope, edit func(list []
 		var list []jsontext.Value
 		var r jsonwire.Reader
 		value := root.get(key)
+		if value != nil && value.Kind() == 'n' {
+			value = nil
+		}
 		if r.Reset(value); value != nil && r.Kind() != '[' {
-			return nil, fmt.Errorf("%s is no list", key)
+			return nil, fmt.Errorf("%s is no list: correct or remove it", key)
 		}
 		if value != nil {
 			for r.Array(); r.More(); {
@@ -82,7 +93,7 @@ func (s *Store) EditPackages(ctx context.Context, scope Scope, edit func(list []
 		changes, err := edit(list)
 		if err != nil || len(changes) == 0 {
 			refused = err
-			return text, nil
+			return was, nil
 		}
 		if value == nil {
 			text, err = jsonedit.Set(text, []byte("[]"), key)

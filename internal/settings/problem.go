@@ -22,7 +22,7 @@ const (
 // is an error by its form.
 type Problem struct {
 	Kind         ProblemKind
-	Path         string // of the file; "" for a value that was to be written
+	Path         string // of the file; "" for a name or a value that somebody asked for
 	Line, Column int    // from 1; columns are bytes
 	Key          string // with dots and indexes, such as retry.enabled or skills[2]
 
@@ -62,6 +62,9 @@ func (p *Problem) Error() string {
 	}
 	if p.Suggestion != "" {
 		return fmt.Sprintf("%s%s is no setting; did you mean %s?", where, p.Key, p.Suggestion)
+	}
+	if p.Path == "" {
+		return p.Key + " is no setting"
 	}
 	return fmt.Sprintf("%s%s is no setting of this version; it is kept", where, p.Key)
 }

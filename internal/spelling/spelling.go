@@ -28,21 +28,24 @@ func Meant(name string, known iter.Seq[string]) string {
 	case n >= 4:
 		allowed = 1
 	}
-	meant, least := "", allowed+1
+	meant, most := "", 2*allowed+1
+	least := most + 1
 	for k := range known {
 		other := fold(k)
 		d := 0
-		switch {
+		switch { // an s is less than a letter
+		case name == other:
 		case strings.TrimSuffix(name, "s") == strings.TrimSuffix(other, "s"):
+			d = 1
 		case max(len(name)-len(other), len(other)-len(name)) > allowed:
 			continue
 		default:
-			d = distance(name, other)
+			d = 2 * distance(name, other)
 		}
 		switch {
 		case d < least:
 			meant, least = k, d
-		case d == least && d <= allowed && k != meant:
+		case d == least && d <= most && k != meant:
 			meant = ""
 		}
 	}

@@ -1,0 +1,324 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/internal/cli/stats"
+	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/settings"
+	"github.com/pinch-agent/pinch/resource"
+)
+
+// inventory lists the resources that the settings as they are now decide about;
+// without the project, as if there were none.
+func (s *packageShelf) inventory(withProject bool) ([]resource.Item, []resource.Diagnostic) {
+	now := s.w.store.Settings()
+	lists := func(f *settings.File) map[string]resource.Entries {
+		byKind := map[string]resource.Entries{}
+		for _, kind := range []string{"skills", "prompts", "extensions", "themes"} {
+			byKind[kind] = entries(f, kind)
+		}
+		return byKind
+	}
+	trusted := withProject && s.w.trusted
+	found, problems := resource.FindPackages(resource.PackageOptions{
+		Folders: s.w.folders, Trusted: trusted, User: packageEntries(now.User), Project: packageEntries(now.Project),
+	})
+	return resource.Inventory(resource.InventoryOptions{
+		Folders: s.w.folders, Trusted: trusted, User: lists(now.User), Project: lists(now.Project), Packages: found,
+	}), problems
+}
+
+// itemState is what becomes of a resource.
+func itemState(kind string, on bool) string {
+	switch {
+	case !on:
+		return "off"
+	case kind == "extensions":
+		return "inactive, needs a JavaScript host"
+	case kind == "themes":
+		return "kept for the interactive terminal"
+	}
+	return "on"
+}
+
+// itemName is a resource in a sentence: skill tidy.
+func itemName(i *resource.Item) string { return strings.TrimSuffix(i.Kind, "s") + " " + i.Name() }
+
+// origin is where resources come from, as a heading.
+func (s *packageShelf) origin(i *resource.Item) string {
+	of := i.Source
+	owner := map[resource.Scope]string{resource.User: "Your", resource.Project: "Project"}[of.Scope]
+	switch {
+	case of.Origin == "package" && of.Scope == resource.Project:
+		return "Package " + settings.WithoutPasswords(of.Source) + " of the project"
+	case of.Origin == "package":
+		return "Package " + settings.WithoutPasswords(of.Source)
+	case of.Source == "auto":
+		return owner + " folder " + stats.Folder(of.BaseDir, s.p.home)
+	}
+	return owner + " settings, by path"
+}
+
+// itemsTable lists resources by their origin.
+func (s *packageShelf) itemsTable(items []resource.Item) string {
+	var origins []string
+	byOrigin := map[string][]*resource.Item{}
+	for i := range items {
+		o := s.origin(&items[i])
+		if byOrigin[o] == nil {
+			origins = append(origins, o)
+		}
+		byOrigin[o] = append(byOrigin[o], &items[i])
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, o := range origins {
+		fmt.Fprintf(w, "\n%s\n", visible(o))
+		for _, i := range byOrigin[o] {
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", strings.TrimSuffix(i.Kind, "s"), visible(i.Name()), itemState(i.Kind, i.On), visible(i.Short()))
+		}
+	}
+	w.Flush()
+	return b.String()
+}
+
+func appendItems(b []byte, items []resource.Item) []byte {
+	b = append(b, '[')
+	for n := range items {
+		i := &items[n]
+		if n > 0 {
+			b = append(b, ',')
+		}
+		state, _, _ := strings.Cut(itemState(i.Kind, i.On), ",")
+		if i.On && i.Kind == "themes" {
+			state = "on"
+		}
+		o := jsonwire.Begin(b)
+		o.Text("kind", i.Kind)
+		o.Text("name", i.Name())
+		o.Text("path", i.Path)
+		o.Text("state", state)
+		o.Text("scope", string(i.Source.Scope))
+		o.Text("origin", i.Source.Origin)
+		o.Text("source", settings.WithoutPasswords(i.Source.Source))
+		b = o.End()
+	}
+	return append(b, ']')
+}
+
+// switchTo is "pinch config enable" and "pinch config disable".
+func switchTo(on bool) commandFunc {
+	return func(ctx context.Context, p *program, c *command, words []string) error {
+		g, ok, err := c.parse(p, words)
+		if !ok {
+			return err
+		}
+		if len(g.words) == 0 {
+			return p.misused("Usage: pinch %s", c.line())
+		}
+		s, scope, err := p.openPackages(g)
+		if err != nil {
+			return err
+		}
+		// All names have to be clear before anything is written.
+		all, _ := s.inventory(scope == settings.Project)
+		var items []resource.Item
+		for _, word := range g.words {
+			found := s.find(all, word)
+			switch {
+			case len(found) == 0 && scope == settings.User:
+				if of, _ := s.inventory(true); len(s.find(of, word)) > 0 {
+					return fmt.Errorf("The project has the resource %s: -l switches it", word)
+				}
+				fallthrough
+			case len(found) == 0:
+				return fmt.Errorf("There is no resource %s; pinch config lists them", word)
+			case slices.ContainsFunc(found, func(i resource.Item) bool { return i.Path != found[0].Path }):
+				var paths []string
+				for _, i := range found {
+					paths = append(paths, "\n  "+visible(i.Path))
+				}
+				return p.misused("%q is the name of several resources; say which by its path:%s", printable(word), strings.Join(paths, ""))
+			}
+			items = append(items, found...)
+		}
+		for i := range items {
+			if err := s.switchItem(ctx, &items[i], on, scope); err != nil {
+				return err
+			}
+		}
+		if scope == settings.Project && p.errTerminal {
+			return s.remarkTrust("its settings do")
+		}
+		return nil
+	}
+}
+
+// find lists what a word means: the resource of a path, else those that the list
+// shows with this path, or that have this name.
+func (s *packageShelf) find(all []resource.Item, word string) []resource.Item {
+	// A path may mean the folder of a SKILL.md.
+	means := func(path, file string) bool {
+		return path == file || filepath.Base(file) == "SKILL.md" && path == filepath.Dir(file)
+	}
+	path := s.p.path(word)
+	var here, named []resource.Item
+	for _, i := range all {
+		if strings.ContainsAny(word, `/\`) && means(path, i.Path) {
+			here = append(here, i)
+		}
+		if word == i.Name() || word == filepath.Base(i.Path) || means(filepath.FromSlash(word), filepath.FromSlash(i.Short())) {
+			named = append(named, i)
+		}
+	}
+	if here != nil {
+		return here
+	}
+	return named
+}
+
+// switchItem switches one resource in the settings of a scope, and says so.
+func (s *packageShelf) switchItem(ctx context.Context, item *resource.Item, on bool, scope settings.Scope) error {
+	state := func(withProject bool) (now resource.Item, all []resource.Item) {
+		all, _ = s.inventory(withProject)
+		i := slices.IndexFunc(all, func(i resource.Item) bool { return i.Kind == item.Kind && i.Path == item.Path })
+		if i < 0 {
+			return *item, all
+		}
+		return all[i], all
+	}
+	ofProject := scope == settings.Project
+	now, all := state(ofProject)
+	already := " already"
+	if now.On != on {
+		already = ""
+		var err error
+		if now.Source.Origin == "package" {
+			err = s.switchOffer(ctx, &now, on, scope, all)
+		} else {
+			err = s.switchFile(ctx, &now, on, scope, all)
+		}
+		if err != nil {
+			return err
+		}
+		if now, _ = state(ofProject); now.On != on {
+			return fmt.Errorf("%s is still %s: another entry for it in %s decides; take that away", itemName(item), itemState(item.Kind, now.On), s.file(scope).Path)
+		}
+	}
+	if err := s.p.printLine("%s is %s%s", itemName(item), itemState(item.Kind, on), already); err != nil {
+		return err
+	}
+	if here, _ := state(true); here.On != on {
+		s.p.warn("In this project %s is %s: its own settings say so, and -l changes them", itemName(item), itemState(item.Kind, here.On))
+	}
+	return nil
+}
+
+// switchFile switches a resource of a folder, or one that a list names.
+func (s *packageShelf) switchFile(ctx context.Context, item *resource.Item, on bool, scope settings.Scope, all []resource.Item) error {
+	override := false
+	if scope == settings.Project {
+		users, _ := s.inventory(false)
+		override = slices.ContainsFunc(users, func(i resource.Item) bool {
+			return i.Kind == item.Kind && i.Path == item.Path && i.Source.Origin != "package"
+		})
+	}
+	return s.w.store.EditList(ctx, scope, item.Kind, func(list []jsontext.Value) ([]settings.Change, error) {
+		return changes(item.Kind, len(list), item.Switch(on, texts(list), s.file(scope).Folder(), override, all)), nil
+	})
+}
+
+// changes are those of the list that a name stands for, which has so many entries.
+func changes(name string, entries int, e resource.FilterEdit) []settings.Change {
+	var list []settings.Change
+	for _, n := range slices.Backward(e.Drop) { // so that those before keep their numbers
+		list = append(list, settings.Unset(fmt.Sprintf("%s.%d", name, n)))
+	}
+	for n, entry := range e.Add {
+		list = append(list, settings.Set(fmt.Sprintf("%s.%d", name, entries-len(e.Drop)+n), entry))
+	}
+	return list
+}
+
+// texts are the entries of a list that are texts; others are "".
+func texts(list []jsontext.Value) []string {
+	var out []string
+	for _, entry := range list {
+		text, _ := jsonwire.StringValue(entry)
+		out = append(out, text)
+	}
+	return out
+}
+
+// switchOffer switches a resource of a package, in the entry of the package. In
+// the project's settings one comes to be that changes the user's.
+func (s *packageShelf) switchOffer(ctx context.Context, item *resource.Item, on bool, scope settings.Scope, all []resource.Item) error {
+	of := settings.User
+	if item.Source.Scope == resource.Project {
+		of = settings.Project
+	}
+	place, _ := s.place(item.Source.Source, of)
+	return s.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
+		i := slices.IndexFunc(list, s.is(place, scope))
+		var entry jsontext.Value
+		switch {
+		case i < 0 && scope == of:
+			return nil, fmt.Errorf("%s has no entry for the package %s any more", s.file(scope).Path, settings.WithoutPasswords(item.Source.Source))
+		case i < 0:
+			i = len(list)
+			o := jsonwire.Begin(nil)
+			o.Text("source", s.sourceFor(item.Source.Source, place, scope))
+			o.Bool("autoload", false)
+			entry = o.End()
+		case list[i].Kind() == '"':
+			o := jsonwire.Begin(nil)
+			o.Raw("source", list[i])
+			entry = o.End()
+		default:
+			entry = list[i]
+		}
+		var edits []settings.Change
+		if i == len(list) || list[i].Kind() == '"' {
+			edits = append(edits, settings.Set(fmt.Sprintf("packages.%d", i), entry))
+		}
+		name := fmt.Sprintf("packages.%d.%s", i, item.Kind)
+		var filters []jsontext.Value
+		switch v := jsontext.Value(jsonwire.Get(entry, item.Kind)); {
+		case v == nil || v.Kind() == 'n':
+			edits = append(edits, settings.Set(name, []string{}))
+		case v.Kind() != '[':
+			return nil, fmt.Errorf("%s of the package %s is no list: correct or remove it", item.Kind, settings.WithoutPasswords(item.Source.Source))
+		default:
+			var r jsonwire.Reader
+			r.Reset(v)
+			for r.Array(); r.More(); {
+				filters = append(filters, slices.Clone(r.Raw()))
+			}
+			if len(filters) == 0 && on && string(jsonwire.Get(entry, "autoload")) != "false" {
+				// An empty list means nothing; one of inclusions alone would mean all.
+				edits = append(edits, settings.Set(name+".0", "!**"))
+				filters = append(filters, jsontext.Value(`"!**"`))
+			}
+		}
+		return append(edits, changes(name, len(filters), item.Switch(on, texts(filters), place.Dir, false, all))...), nil
+	})
+}
+
+// sourceFor is the source of a package as settings of another scope name it.
+func (s *packageShelf) sourceFor(source string, place resource.PackagePlace, scope settings.Scope) string {
+	if place.Kind != resource.LocalPackage {
+		return source
+	}
+	if rel, err := filepath.Rel(s.file(scope).Folder(), place.Dir); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return place.Dir
+}

@@ -1,0 +1,104 @@
+package resource
+
+import (
+	"maps"
+	"path/filepath"
+)
+
+// located is a file of a usual folder, or one that the settings of a scope name.
+type located struct {
+	path   string
+	source Source
+	on     bool // what the list of the settings says of it
+}
+
+// locate lists the files of a kind that the settings of a scope name, then those
+// of the usual folders. One that is off is listed too: it decides, as the first
+// that is found, about the file in later places.
+func (k kind) locate(f Folders, scope Scope, e Entries) (files []located, problems []Diagnostic) {
+	add := func(dir string, how layout, source Source, patterns locationPatterns) {
+		found, complete := k.in(dir, how)
+		for _, file := range found {
+			files = append(files, located{file, source, patterns.keeps(file)})
+		}
+		if !complete {
+			problems = append(problems, scanProblem(dir))
+		}
+	}
+	named := locationPatterns{list: e.List, folders: []string{e.Folder}}
+	source := Source{Source: "local", Scope: scope, Origin: "top-level", BaseDir: e.Folder}
+	paths, problems := entryPaths(e, f.Home)
+	for _, path := range paths {
+		if isDir(path) {
+			add(path, rootFiles, source, named)
+		} else if k.names(path) && isFile(path) {
+			files = append(files, located{path, source, named.keeps(path)})
+		}
+	}
+	for _, d := range k.usualFolders(f, scope) {
+		owner := filepath.Dir(d.path)
+		auto := locationPatterns{list: e.List, folders: []string{owner}}
+		if e.Folder != "" && e.Folder != owner {
+			auto.folders = append(auto.folders, e.Folder)
+		}
+		add(d.path, d.layout, Source{Source: "auto", Scope: scope, Origin: "top-level", BaseDir: owner}, auto)
+	}
+	return files, problems
+}
+
+// in lists the files of a kind in a folder.
+func (k kind) in(dir string, how layout) (files []string, complete bool) {
+	switch k {
+	case skillKind:
+		return scanSkills(dir, how)
+	case promptKind:
+		return scanTemplates(dir), true
+	}
+	return k.scan(dir), true
+}
+
+type usualFolder struct {
+	path   string
+	layout layout
+}
+
+// usualFolders are those that are looked into without being named.
+func (k kind) usualFolders(f Folders, scope Scope) []usualFolder {
+	var list []usualFolder
+	switch {
+	case scope == User:
+		list = append(list, usualFolder{filepath.Join(f.Agent, string(k)), rootFiles})
+	case f.Project(string(k)) != "":
+		list = append(list, usualFolder{f.Project(string(k)), rootFiles})
+	}
+	switch {
+	case k != skillKind:
+	case scope == Project:
+		for _, dir := range projectAgents(f) {
+			list = append(list, usualFolder{dir, nestedFiles})
+		}
+	case f.Home != "":
+		list = append(list, usualFolder{filepath.Join(f.Home, ".agents", "skills"), nestedFiles})
+	}
+	return list
+}
+
+// decided are the files that were decided about, without links, and whether they
+// are on.
+type decided map[string]bool
+
+// first reports whether nothing was decided about a file before, and decides.
+func (d *decided) first(file string, on bool) bool {
+	real := canonical(file)
+	if _, known := (*d)[real]; known {
+		return false
+	}
+	if *d == nil {
+		*d = decided{}
+	}
+	(*d)[real] = on
+	return true
+}
+
+// named forgets what is off: files that a person names count in any case.
+func (d decided) named() { maps.DeleteFunc(d, func(_ string, on bool) bool { return !on }) }
