@@ -20,7 +20,7 @@ func (h *Harness) recordStart() error {
 	c := h.sess.Context()
 	had := h.chosen(&c)
 	other := had == nil || had.Provider != h.model.Provider || had.ID != h.model.ID
-	if other && (len(c.Messages) == 0 || h.model.IsVirtual() || h.isVirtual(c.Chosen)) {
+	if other && !h.model.IsUnknown() && (len(c.Messages) == 0 || h.model.IsVirtual() || h.isVirtual(c.Chosen)) {
 		if _, err := h.sess.Append(&session.ModelChangeEntry{Provider: h.model.Provider, ModelID: h.model.ID}); err != nil {
 			return err
 		}

@@ -79,6 +79,18 @@ type PromptCache struct {
 	Long  float64 `json:"long,omitempty"`
 }
 
+// unknown is what everything is called that tells of a model which is none.
+const unknown = "unknown"
+
+// UnknownModel stands where nobody has chosen a model yet. There is nobody to ask
+// behind it.
+func UnknownModel() *Model {
+	return &Model{ID: unknown, Name: unknown, API: unknown, Provider: unknown}
+}
+
+// IsUnknown reports whether m is an UnknownModel.
+func (m *Model) IsUnknown() bool { return m.Provider == unknown && m.ID == unknown }
+
 // Ref is provider/id, the name under which a model is chosen.
 func (m *Model) Ref() string { return m.Provider + "/" + m.ID }
 

@@ -176,7 +176,10 @@ func LoadPromptText(f Folders, trusted bool, start string, system *string, appen
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(start, path)
 		}
-		if v == "" || strings.ContainsAny(v, "\n\x00") || !isFile(path) {
+		if v == "" || strings.ContainsAny(v, "\n\x00") {
+			return v
+		}
+		if _, err := os.Stat(path); err != nil {
 			return v
 		}
 		text, err := read(path)

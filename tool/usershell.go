@@ -35,6 +35,7 @@ func (s UserShell) Run(ctx context.Context, command string, show func(text []byt
 		command = s.Prefix + "\n" + command
 	}
 	out := &cleanOutput{show: show}
+	out.kept.shell = "bash"
 	out.kept.Capture = env.Capture{
 		Head: MaxBytes, Tail: 2 * MaxBytes,
 		SpillBytes: MaxBytes, SpillLines: MaxLines,

@@ -213,6 +213,14 @@ func (p *program) prepare(a *Args) (*base, error) {
 	if err := checkModelOptions(a); err != nil {
 		return nil, err
 	}
+	for _, source := range a.Extensions {
+		if strings.Contains(source, ":") {
+			continue // of npm or git
+		}
+		if _, err := os.Stat(p.path(source)); err != nil {
+			return nil, fmt.Errorf("The extension %s cannot be loaded: %w", source, err)
+		}
+	}
 	if len(a.Extensions) > 0 {
 		p.warn("This version loads no extensions: %s left out", strings.Join(a.Extensions, ", "))
 	}
@@ -351,6 +359,9 @@ func (b *base) run(sess *session.Session, cwd, name string) (_ *running, err err
 func (r *running) credentials(ctx context.Context, m *llm.Model) (harness.Credentials, error) {
 	if r.demo != nil && m.Provider == demoProvider {
 		return harness.Credentials{Key: r.demo.Key, BaseURL: r.demo.URL}, nil
+	}
+	if m.IsUnknown() {
+		return harness.Credentials{}, errNoModels
 	}
 	access, err := r.catalog.Auth(ctx, m)
 	if err != nil {

@@ -100,7 +100,10 @@ func (p *program) chooseModel(c *catalog.Catalog, a *Args, s *settings.Settings,
 	default:
 		addDemo(c, s.DefaultProvider(), "")
 		start, err := c.Start(catalog.StartOptions{Scope: scope, Provider: s.DefaultProvider(), Model: s.DefaultModel()})
-		if errors.Is(err, catalog.ErrNoModels) {
+		if errors.Is(err, catalog.ErrNoModels) && a.Mode == ModeRPC { // where one can be chosen later
+			p.warn("%s", errNoModels)
+			return chosenModel{llm.UnknownModel(), llm.LevelOff, scope}, nil
+		} else if errors.Is(err, catalog.ErrNoModels) {
 			return chosenModel{}, errNoModels
 		} else if err != nil {
 			return chosenModel{}, err

@@ -94,6 +94,32 @@ func (d *driven) wantPartial(t *testing.T) {
 	}
 }
 
+// Without a model a program can look around, hears of it when it asks something,
+// and can choose one later.
+func TestRPCWithoutAModel(t *testing.T) {
+	d := &driven{started: prepared(t, half)}
+	d.Args = []string{d.Path, "--mode", "rpc"}
+	d.Env = []string{runMain + "=1", "HOME=" + d.dir, "PATH=" + os.Getenv("PATH")}
+	var err error
+	if d.stdin, err = d.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	d.run(t)
+	d.out = bufio.NewReader(d.stdout)
+	d.write(t, `{"type":"get_state"}`)
+	if s := fmt.Sprint(d.read(t, "get_state")["data"]); !strings.Contains(s, "provider:unknown") {
+		t.Errorf("the state is %s", s)
+	}
+	d.write(t, `{"type":"prompt","message":"hi"}`)
+	if r := d.read(t, `"response"`); r["success"] != false || !strings.HasPrefix(fmt.Sprint(r["error"]), "No models available.") {
+		t.Errorf("a prompt: %v", r)
+	}
+	d.stdin.Close()
+	if status := d.ended(t); status != 0 || !strings.HasPrefix(d.stderr.String(), "Warning: No models available.") {
+		t.Errorf("status %d; stderr: %s", status, d.stderr.String())
+	}
+}
+
 func TestRPCEnds(t *testing.T) {
 	t.Run("input", func(t *testing.T) {
 		t.Parallel()

@@ -520,6 +520,10 @@ func own(name string, want, got any) {
 			switch {
 			case counts && n > 0 && (k == "estimatedTokensAfter" || k == "tokensBefore" && name == "compact-auto-overflow"):
 				have[k] = v
+			case k == "path" && reflect.TypeOf(v) == reflect.TypeFor[string]():
+				if have[k] == ownPage(v.(string)) {
+					have[k] = v
+				}
 			case k == "summary":
 				if text, ok := have[k].(string); ok {
 					have[k] = strings.ReplaceAll(text, compact.SplitTurnHeading(), "**Turn Context (split turn):**")
