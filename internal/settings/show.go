@@ -285,7 +285,8 @@ func shown(k kind, value jsontext.Value) jsontext.Value {
 	return jsontext.Value(WithoutPasswords(string(out)))
 }
 
-// WithoutPasswords is a text without the users and passwords of addresses in it.
+// WithoutPasswords is a text without the users and passwords of addresses in it. A
+// user alone is one too over HTTP, where it is a token; over SSH it is a name.
 func WithoutPasswords(text string) string {
 	const mark = "://"
 	var out strings.Builder
@@ -300,7 +301,8 @@ func WithoutPasswords(text string) string {
 		if end := strings.IndexAny(rest, "/?#\\\" "); end >= 0 {
 			host = rest[:end]
 		}
-		if user := strings.LastIndexByte(host, '@'); user >= 0 && strings.IndexByte(host[:user], ':') >= 0 {
+		web := strings.HasSuffix(before, "http") || strings.HasSuffix(before, "https")
+		if user := strings.LastIndexByte(host, '@'); user >= 0 && (web || strings.IndexByte(host[:user], ':') >= 0) {
 			out.WriteString("***")
 			rest = rest[user:]
 		}

@@ -14,7 +14,7 @@ func TestWithoutPasswords(t *testing.T) {
 		"http://me:pw@h:1/x":              "http://***@h:1/x",
 		`["https://a:b@h/p","x"]`:         `["https://***@h/p","x"]`,
 		"https://me:p@ss@h/a@b":           "https://***@h/a@b",
-		"ssh://git@h/a":                   "ssh://git@h/a",
+		"ssh://git@h/a https://token@h/a": "ssh://git@h/a https://***@h/a",
 		"https://h/a:b@c":                 "https://h/a:b@c",
 		"a://b:c@d e://f:g@h":             "a://***@d e://***@h",
 		"npm:@me/rules@1 git:h/p@v1 x://": "npm:@me/rules@1 git:h/p@v1 x://",
