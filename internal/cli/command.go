@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pinch-agent/pinch/internal/settings"
 )
 
 // command is what a first word asks for. The table of them is where help,
@@ -164,12 +166,12 @@ func (p *program) printLine(format string, args ...any) error {
 }
 
 // visible is text that does nothing to a terminal but being shown, with every
-// blank of it: it may be a path.
+// blank of it, as it may be a path; passwords in addresses are left out.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return utf8.RuneError
 		}
 		return r
-	}, s)
+	}, settings.WithoutPasswords(s))
 }

@@ -70,7 +70,7 @@ func runConfig(ctx context.Context, p *program, c *command, words []string) erro
 	}
 	items, problems := s.inventory(true)
 	for _, d := range problems {
-		p.warn("%s: %s", settings.WithoutPasswords(d.Path), settings.WithoutPasswords(d.Message))
+		p.warn("%s: %s", d.Path, d.Message)
 	}
 	if g.has("--json") {
 		o := jsonwire.Begin(nil)

@@ -58,9 +58,9 @@ func (s *packageShelf) origin(i *resource.Item) string {
 	owner := map[resource.Scope]string{resource.User: "Your", resource.Project: "Project"}[of.Scope]
 	switch {
 	case of.Origin == "package" && of.Scope == resource.Project:
-		return "Package " + settings.WithoutPasswords(of.Source) + " of the project"
+		return "Package " + of.Source + " of the project"
 	case of.Origin == "package":
-		return "Package " + settings.WithoutPasswords(of.Source)
+		return "Package " + of.Source
 	case of.Source == "auto":
 		return owner + " folder " + stats.Folder(of.BaseDir, s.p.home)
 	}
@@ -271,7 +271,7 @@ func (s *packageShelf) switchOffer(ctx context.Context, item *resource.Item, on 
 		var entry jsontext.Value
 		switch {
 		case i < 0 && scope == of:
-			return nil, fmt.Errorf("%s has no entry for the package %s any more", s.file(scope).Path, settings.WithoutPasswords(item.Source.Source))
+			return nil, fmt.Errorf("%s has no entry for the package %s any more", s.file(scope).Path, item.Source.Source)
 		case i < 0:
 			i = len(list)
 			o := jsonwire.Begin(nil)
@@ -295,7 +295,7 @@ func (s *packageShelf) switchOffer(ctx context.Context, item *resource.Item, on 
 		case v == nil || v.Kind() == 'n':
 			edits = append(edits, settings.Set(name, []string{}))
 		case v.Kind() != '[':
-			return nil, fmt.Errorf("%s of the package %s is no list: correct or remove it", item.Kind, settings.WithoutPasswords(item.Source.Source))
+			return nil, fmt.Errorf("%s of the package %s is no list: correct or remove it", item.Kind, item.Source.Source)
 		default:
 			var r jsonwire.Reader
 			r.Reset(v)

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/settings"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -201,12 +202,13 @@ func leadingStatus(text string) string {
 
 // OneLine is text as one line that does nothing to a terminal but being shown:
 // other people's words, such as names of files and answers of services, may hold
-// sequences that move the cursor or turn the direction of writing.
+// sequences that move the cursor or turn the direction of writing. Passwords in
+// addresses are left out.
 func OneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return utf8.RuneError
 		}
 		return r
-	}, strings.Join(strings.Fields(s), " "))
+	}, strings.Join(strings.Fields(settings.WithoutPasswords(s)), " "))
 }
