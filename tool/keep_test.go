@@ -46,9 +46,12 @@ func checkEdit(t interface {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	rest, pos := strings.TrimPrefix(after, byteOrderMark), 0
-	if strings.HasPrefix(file, byteOrderMark) != strings.HasPrefix(after, byteOrderMark) && len(rest) == len(after) {
-		t.Fatalf("%q with %q became %q: the mark is gone", file, edits, after)
+	rest, pos := after, 0
+	if strings.HasPrefix(file, byteOrderMark) {
+		var ok bool
+		if rest, ok = strings.CutPrefix(after, byteOrderMark); !ok {
+			t.Fatalf("%q with %q became %q: the mark is gone", file, edits, after)
+		}
 	}
 	for i, m := range found {
 		kept := src.raw[min(pos, m.start.line):m.start.line]

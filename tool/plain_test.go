@@ -127,12 +127,17 @@ func plainFolded(text, folded string, found []plainMatch) []plainPiece {
 			t, f = te+1, fe+1
 		}
 	}
-	kept := 0 // all of text before it is in out
-	pos := -1 // in a touched line: all of folded before it is in out
+	kept := 0  // all of text before it is in out
+	pos := -1  // in a touched line: all of folded before it is in out
+	first := 0 // the first of the touched lines: the others end as it does
 	finish := func() {
 		te, fe := ends()
-		out = append(out, put(t, folded[pos:fe]))
+		out = append(out, put(first, folded[pos:fe]))
 		kept, pos = te, -1
+		if te < len(text) {
+			out = append(out, put(first, "\n"))
+			kept++
+		}
 	}
 	for _, m := range found {
 		if _, fe := ends(); pos >= 0 && m.start > fe {
@@ -141,9 +146,9 @@ func plainFolded(text, folded string, found []plainMatch) []plainPiece {
 		if pos < 0 {
 			to(m.start)
 			out = append(out, keep(kept, t))
-			pos = f
+			pos, first = f, t
 		}
-		out = append(out, put(t, folded[pos:m.start]), put(t, m.text))
+		out = append(out, put(first, folded[pos:m.start]), put(first, m.text))
 		to(m.end)
 		kept, pos = t, m.end
 		if m.end == f && m.end > m.start {
@@ -229,24 +234,18 @@ func (p *plainCursor) to(lf int) int {
 }
 
 // lineEndAt is the line end that text put at an offset of raw gets: that of the
-// line there, of the line before for a last line without one. A lone CR counts
-// only in a file that has nothing else.
+// next line feed, of the one before where none follows. A lone CR counts only in
+// a file without line feeds.
 func (d *plainDocument) lineEndAt(at int) string {
-	i := strings.IndexAny(d.raw[at:], "\r\n")
-	if i >= 0 {
-		i += at
-	} else if i = strings.LastIndexAny(d.raw[:at], "\r\n"); i < 0 {
-		return "\n"
-	} else if i > 0 && d.raw[i-1:i+1] == "\r\n" {
-		i--
+	i := strings.IndexByte(d.raw[at:], '\n') + at
+	if i < at {
+		i = strings.LastIndexByte(d.raw[:at], '\n')
 	}
 	switch {
-	case d.raw[i] == '\n':
-		return "\n"
-	case strings.HasPrefix(d.raw[i:], "\r\n"):
-		return "\r\n"
-	case strings.IndexByte(d.raw, '\n') < 0:
+	case i < 0 && strings.IndexByte(d.raw, '\r') >= 0:
 		return "\r"
+	case i > 0 && d.raw[i-1] == '\r':
+		return "\r\n"
 	}
 	return "\n"
 }

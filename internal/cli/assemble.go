@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -221,8 +222,8 @@ func (p *program) prepare(a *Args) (*base, error) {
 			return nil, fmt.Errorf("The extension %s cannot be loaded: %w", source, err)
 		}
 	}
-	if len(a.Extensions) > 0 {
-		p.warn("This version loads no extensions: %s left out", strings.Join(a.Extensions, ", "))
+	if left := p.leftOut(a.Extensions); left != nil {
+		p.warn("This version loads no extensions: %s left out", strings.Join(left, ", "))
 	}
 	folder := resource.AgentFolder(p.getenv, p.home)
 	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
@@ -434,6 +435,14 @@ func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *s
 	})
 	if err != nil {
 		return nil, err
+	}
+	if p.errTerminal { // for scripts an unknown name is nothing, as with pi
+		for _, entry := range a.Tools {
+			name := strings.TrimLeft(entry, "+-")
+			if !slices.Contains(known, name) && !strings.Contains(name, "*") {
+				p.warn("--tools: there is no tool %q; there are %s", name, strings.Join(known, ", "))
+			}
+		}
 	}
 	var chosen []*agent.Tool
 	for _, name := range names {

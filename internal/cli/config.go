@@ -271,7 +271,7 @@ func (s *packageShelf) remarkWritten(name string, scope settings.Scope) error {
 	if project := s.w.settings.Project; scope == settings.User && project != nil && project.Has(name) {
 		s.p.warn("This project's settings have %s too, and theirs count here; -l changes them", name)
 	}
-	if scope == settings.Project && s.p.errTerminal {
+	if scope == settings.Project {
 		return s.remarkTrust("its settings do")
 	}
 	return nil

@@ -155,7 +155,7 @@ func switchTo(on bool) commandFunc {
 				return err
 			}
 		}
-		if scope == settings.Project && p.errTerminal {
+		if scope == settings.Project {
 			return s.remarkTrust("its settings do")
 		}
 		return nil

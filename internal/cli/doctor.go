@@ -104,13 +104,15 @@ func (d *doctor) table() string {
 	return b.String()
 }
 
-func (d *doctor) summary() string {
-	plural := func(n int, word string) string {
-		if n == 1 {
-			return "1 " + word
-		}
-		return fmt.Sprintf("%d %ss", n, word)
+// plural is a number of things, with the word for one of them.
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
 	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func (d *doctor) summary() string {
 	switch f, w := d.count(failing), d.count(warning); {
 	case f > 0 && w > 0:
 		return plural(f, "failure") + " and " + plural(w, "warning") + "."

@@ -260,7 +260,12 @@ const maxRemarks = 20
 
 func (d *doctor) resources(w *workspace) {
 	f := d.p.findResources(&Args{}, w)
-	d.ok("%d context files, %d skills, %d templates, %d packages", len(f.files), len(f.skills), len(f.templates), len(f.packages))
+	d.ok("%s, %s, %s, %s", plural(len(f.files), "context file"), plural(len(f.skills), "skill"),
+		plural(len(f.templates), "template"), plural(len(f.packages), "package"))
+	servers := filepath.Join(w.folders.Agent, "mcp.json")
+	if _, err := os.Lstat(servers); err == nil {
+		d.ok("%s is kept: this version uses no MCP servers", servers)
+	}
 	said := map[string]bool{}
 	for _, l := range f.report.lines {
 		if l.weight < forOwners || said[l.text] {

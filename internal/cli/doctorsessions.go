@@ -32,7 +32,7 @@ func (d *doctor) sessions(ctx context.Context) {
 			total += uint64(info.Size())
 		}
 	}
-	d.ok("%s: %d session files, %s", folder, len(files), size(total))
+	d.ok("%s: %s, %s", folder, plural(len(files), "session file"), size(total))
 	d.writable("Session folder", folder)
 	if free, ok := freeSpace(existing(folder)); ok {
 		switch {

@@ -66,9 +66,9 @@ func importPi(o importOptions, out io.Writer) error {
 		}
 		switch {
 		case e.IsDir() && kept > 0:
-			fmt.Fprintf(out, "Copied %s (%d files, %d there already)\n", name, copied, kept)
+			fmt.Fprintf(out, "Copied %s (%s, %d there already)\n", name, plural(copied, "file"), kept)
 		case e.IsDir():
-			fmt.Fprintf(out, "Copied %s (%d files)\n", name, copied)
+			fmt.Fprintf(out, "Copied %s (%s)\n", name, plural(copied, "file"))
 		case kept > 0:
 			fmt.Fprintf(out, "Kept %s (there already)\n", name)
 		case copied == 0:

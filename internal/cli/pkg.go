@@ -253,14 +253,7 @@ func (s *packageShelf) remark(place resource.PackagePlace) {
 	if !s.p.errTerminal {
 		return // for scripts this is noise; pinch list --verbose says it too
 	}
-	extensions := 0
-	for i := range found {
-		for _, offer := range found[i].Offers() {
-			if offer.Kind == "extensions" {
-				extensions++
-			}
-		}
-	}
+	extensions := countExtensions(found)
 	if info, err := os.Stat(place.Dir); err == nil && !info.IsDir() {
 		extensions = 1
 	}

@@ -76,6 +76,22 @@ func TestCallsOfAnUntrustedProjectAreSaid(t *testing.T) {
 	}
 }
 
+// A person is told of tools that are not there.
+func TestUnknownToolsAreSaid(t *testing.T) {
+	home := t.TempDir()
+	a := startAtTerminal(t, home, "--model", "demo/echo", "--tools", "+grep,+raed,-mcp", "-p", "hello")
+	a.await(`there is no tool "raed"; there are read, bash, `)
+	a.await(`there is no tool "mcp"`)
+	a.await("hello")
+	a.end(0)
+	a = startAtTerminal(t, home, "--model", "demo/echo", "--tools", "read,mcp__*", "-p", "hello")
+	a.await("hello")
+	a.end(0)
+	if strings.Contains(a.text(), "there is no tool") {
+		t.Error(a.text())
+	}
+}
+
 // A person is told what is missing where nothing is asked.
 func TestMissingPromptIsSaid(t *testing.T) {
 	home := t.TempDir()

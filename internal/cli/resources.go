@@ -151,6 +151,36 @@ func folders(paths []string) []string {
 	})
 }
 
+// leftOut are the extensions among what -e names; skills and templates of a folder
+// count all the same.
+func (p *program) leftOut(named []string) []string {
+	var left []string
+	for i, path := range p.paths(named) {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			left = append(left, named[i])
+			continue
+		}
+		found, _ := resource.FindPackages(resource.PackageOptions{Temporary: []string{path}})
+		if countExtensions(found) > 0 {
+			left = append(left, "those in "+named[i])
+		}
+	}
+	return left
+}
+
+// countExtensions counts what packages offer to a program that runs extensions.
+func countExtensions(found []resource.Package) int {
+	n := 0
+	for i := range found {
+		for _, offer := range found[i].Offers() {
+			if offer.Kind == "extensions" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // resourceReport is what loading has to say, line by line.
 type resourceReport struct{ lines []reportLine }
 

@@ -115,6 +115,9 @@ func (p *program) run(ctx context.Context, a *Args) error {
 func (p *program) exportPage(ctx context.Context, a *Args) error {
 	path := p.path(a.Export)
 	if _, err := os.Stat(path); err != nil {
+		if filepath.Ext(path) == "" { // rather an id
+			return fmt.Errorf("File not found: %s. --export takes the file of a session; pinch sessions --json has the paths", path)
+		}
 		return fmt.Errorf("File not found: %s", path)
 	}
 	name := export.DefaultName(path)

@@ -31,9 +31,10 @@ Lists the sessions of this folder, or of --all folders, newest first. Words are
 looked for in names, ids, texts and folders, what matches best first: "a phrase"
 stays together, re:EXPRESSION is a regular expression. SESSION is an id, the
 beginning of one, or a file. tree shows all branches of one, with the ids that
-pinch --session SESSION --branch ENTRY goes back to. rename with an empty NAME takes the name away; move
-makes a session one of DIR, this folder by default, when its own was moved. export
-writes the branch that goes on, or the whole --tree. Each takes --session-dir DIR.
+pinch --session SESSION --branch ENTRY goes back to. rename with an empty NAME
+takes the name away; move makes a session one of DIR, this folder by default, when
+its own was moved. export writes the branch that goes on, or the whole --tree. Each
+takes --session-dir DIR.
 `
 
 // sessionsCommands are the commands behind "pinch sessions".

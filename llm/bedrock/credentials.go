@@ -199,14 +199,17 @@ func (f *finder) find(ctx context.Context, named string) (keys, error) {
 	if ctx.Err() != nil {
 		return keys{}, context.Cause(ctx)
 	}
-	if errors.Is(err, errNothing) {
+	var origin string
+	if e, ok := errors.AsType[*CredentialsError](err); ok {
+		origin, err = e.Origin, e.Cause
+	} else if errors.Is(err, errNothing) {
 		err = nil
 	}
 	const advice = "Set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 	if named != "" {
 		return keys{}, &CredentialsError{Origin: profileOrigin(named), Cause: errors.New("it names none, and neither do the container and the instance"), Advice: advice}
 	}
-	return keys{}, &CredentialsError{Cause: err, Advice: advice}
+	return keys{}, &CredentialsError{Origin: origin, Cause: err, Advice: advice}
 }
 
 // errNothing says that a source has no credentials to offer, which is no fault.

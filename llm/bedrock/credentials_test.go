@@ -454,7 +454,7 @@ func TestNoCredentials(t *testing.T) {
 		}, []string{"the instance has no role"}},
 		{"no instance", "", func(c *cloud) {
 			c.env["AWS_EC2_METADATA_DISABLED"], c.env["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = "", c.URL
-		}, []string{"this is no instance", "Set AWS_BEARER_TOKEN_BEDROCK"}},
+		}, []string{"No AWS credentials from the instance's metadata: this is no instance", "Set AWS_BEARER_TOKEN_BEDROCK"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cloud := newCloud(t)
@@ -468,6 +468,9 @@ func TestNoCredentials(t *testing.T) {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%q is not in %q", part, err)
 				}
+			}
+			if strings.Count(err.Error(), "No AWS credentials") != 1 {
+				t.Errorf("%q says it twice", err)
 			}
 			if strings.Contains(err.Error(), "the-secret") || strings.Contains(err.Error(), "access-1") {
 				t.Errorf("a secret is in %q", err)
