@@ -22,12 +22,16 @@ const (
 type Error struct {
 	Kind   Kind
 	Op     string // what was attempted, such as "compact"
+	Part   Part   // the summary that the model's answer was meant for; "" when none came
 	Err    error  // the cause, such as the provider's words; nil when the kind says it all
 	Advice string // what the user can do; "" when nothing is known
 }
 
-func (e *Error) Error() string {
-	text := e.Op + ": " + kindText(e.Kind)
+func (e *Error) Error() string { return e.Op + ": " + e.Reason() }
+
+// Reason says what went wrong and what the user can do, without the operation.
+func (e *Error) Reason() string {
+	text := kindText(e.Kind)
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
@@ -43,7 +47,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is makes errors.Is(err, &Error{Kind: k}) compare kinds.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
-	return ok && t.Kind == e.Kind && t.Op == "" && t.Err == nil && t.Advice == ""
+	return ok && t.Kind == e.Kind && t.Op == "" && t.Part == "" && t.Err == nil && t.Advice == ""
 }
 
 func kindText(k Kind) string {

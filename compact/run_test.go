@@ -153,8 +153,8 @@ func TestRunFails(t *testing.T) {
 			if result != nil || len(model.Requests()) != c.calls {
 				t.Errorf("%d requests", len(model.Requests()))
 			}
-			if err != nil && !strings.HasPrefix(err.Error(), "compact: ") {
-				t.Error(err)
+			if e, ok := errors.AsType[*compact.Error](err); !ok || e.Part != compact.Initial || e.Error() != "compact: "+e.Reason() {
+				t.Errorf("%+v", err)
 			}
 		})
 	}
@@ -168,11 +168,24 @@ func TestRunFails(t *testing.T) {
 	if _, ok := errors.AsType[*llm.KeyError](err); !ok {
 		t.Errorf("the cause is gone: %v", err)
 	}
+	if e, _ := errors.AsType[*compact.Error](err); e.Part != "" {
+		t.Errorf("no model answered, but a summary of the part %s failed", e.Part)
+	}
 	o.Stream = func(context.Context, *llm.Model, *llm.Request) (*llm.Stream, error) { return nil, nil }
 	_, err = compact.Run(t.Context(), history("x"), o)
 	checkKind(t, err, compact.Failed)
 	_, err = compact.Run(t.Context(), history("x"), compact.Options{})
 	checkKind(t, err, compact.Failed)
+}
+
+// TestTextOfAnAnswerThatMeantToCall: a reason to stop that no call follows says
+// nothing about the summary.
+func TestTextOfAnAnswerThatMeantToCall(t *testing.T) {
+	model := faux.New(faux.Options{})
+	model.Script(faux.Message(&llm.Assistant{Content: []llm.Block{faux.Text("SUM")}, StopReason: llm.StopToolUse}))
+	if result, err := compact.Run(t.Context(), history("a question"), options(model)); err != nil || result.Summary != "SUM" {
+		t.Errorf("%+v %v", result, err)
+	}
 }
 
 func TestRetriesAreReported(t *testing.T) {

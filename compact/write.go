@@ -174,7 +174,7 @@ func (w *writer) ask(ctx context.Context, at Progress, conversation, previous st
 	}
 	text := ""
 	if err == nil {
-		text, err = w.judge(ctx, m)
+		text, err = w.judge(ctx, at.Part, m)
 	}
 	if at.Attempt > 0 {
 		at.Step, at.Err = StepRetryFinished, err
@@ -256,9 +256,9 @@ func (w *writer) request(ctx context.Context, at Progress, prompt string) (*llm.
 }
 
 // judge takes the summary out of an answer.
-func (w *writer) judge(ctx context.Context, m *llm.Assistant) (string, error) {
+func (w *writer) judge(ctx context.Context, part Part, m *llm.Assistant) (string, error) {
 	fail := func(k Kind, err error, advice string) (string, error) {
-		return "", &Error{Kind: k, Op: w.op, Err: err, Advice: advice}
+		return "", &Error{Kind: k, Op: w.op, Part: part, Err: err, Advice: advice}
 	}
 	if ctx.Err() != nil || m.StopReason == llm.StopAborted {
 		return "", w.aborted(ctx)
@@ -278,7 +278,7 @@ func (w *writer) judge(ctx context.Context, m *llm.Assistant) (string, error) {
 		}
 		return fail(Failed, errors.New(text), "")
 	}
-	if m.StopReason == llm.StopToolUse || len(m.ToolCalls()) > 0 {
+	if len(m.ToolCalls()) > 0 {
 		return fail(CalledTool, nil, "try again, or choose another model")
 	}
 	text := llm.TextOf(m.Content, "\n")

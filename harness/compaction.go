@@ -213,17 +213,23 @@ func Explain(err error) string {
 		}
 		return err.Error()
 	}
+	reason := e.Reason()
+	if e.Kind == compact.Failed && e.Err != nil {
+		reason = e.Err.Error()
+	}
 	switch {
 	case e.Kind == compact.NothingToCompact:
 		return "Nothing to compact (session too small)"
 	case e.Kind == compact.AlreadyCompacted:
 		return "Already compacted"
-	case e.Kind != compact.Failed || e.Err == nil:
-		return e.Error()
-	case e.Advice != "":
-		return e.Err.Error() + " (" + e.Advice + ")"
+	case e.Part == compact.TurnPrefix:
+		return "Turn prefix summarization failed: " + reason
+	case e.Part == compact.Branch:
+		return "Branch summarization failed: " + reason
+	case e.Part != "":
+		return "Summarization failed: " + reason
 	}
-	return e.Err.Error()
+	return reason
 }
 
 // summarize asks the hooks, has the summary written and appends it.

@@ -61,7 +61,7 @@ func TestSummaryFails(t *testing.T) {
 	if kindOf(err) != harness.KindCompaction || !errors.Is(err, &compact.Error{Kind: compact.Failed}) {
 		t.Errorf("%v", err)
 	}
-	if got := ends(r); len(got) != 1 || !strings.Contains(got[0].ErrorMessage, "invalid api key") || got[0].Aborted {
+	if got := ends(r); len(got) != 1 || got[0].ErrorMessage != "Compaction failed: Summarization failed: invalid api key" || got[0].Aborted {
 		t.Errorf("ends %+v", got)
 	}
 	if n := len(r.Session().Entries()); n != before {
@@ -76,6 +76,26 @@ func TestSummaryFails(t *testing.T) {
 	}
 	if tokens, known := r.ContextUsage(); known {
 		t.Errorf("the context is known to take %d", tokens)
+	}
+}
+
+// TestExplain: the words for a failed summary say which one, where a model
+// answered at all.
+func TestExplain(t *testing.T) {
+	cause := errors.New("overloaded")
+	for want, err := range map[string]error{
+		"Summarization failed: overloaded":             &compact.Error{Kind: compact.Failed, Op: "compact", Part: compact.Update, Err: cause},
+		"Turn prefix summarization failed: overloaded": &compact.Error{Kind: compact.Failed, Op: "compact", Part: compact.TurnPrefix, Err: cause},
+		"Branch summarization failed: overloaded":      &harness.Error{Kind: harness.KindBranchSummary, Op: "navigate", Err: &compact.Error{Kind: compact.Failed, Part: compact.Branch, Err: cause}},
+		"Summarization failed: the model wrote no summary (try again)": &compact.Error{
+			Kind: compact.EmptySummary, Op: "compact", Part: compact.Initial, Advice: "try again"},
+		"overloaded":                             &compact.Error{Kind: compact.Failed, Op: "compact", Err: cause},
+		"Nothing to compact (session too small)": &compact.Error{Kind: compact.NothingToCompact, Op: "compact"},
+		"Already compacted":                      &compact.Error{Kind: compact.AlreadyCompacted, Op: "compact"},
+	} {
+		if got := harness.Explain(err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -205,6 +205,7 @@
 //	                         a person's                         embedded
 //	a new session            begins with model and level        begins with the first message
 //	Steer, FollowUp, idle    wait for the next prompt           refused as invalid_state
+//	queued, answer failed    said in a further run              wait for the next prompt
 //	queue_update             when a queued message is said      when a run takes it, and for NextTurn
 //	SetModel                 clamps the level, and records it   records the model alone
 //	SetThinkingLevel         records another level              records each level

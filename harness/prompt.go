@@ -248,7 +248,7 @@ func (h *Harness) settle(ctx context.Context, r *run, accepted bool, err error) 
 		if r.attempt > 0 {
 			final := abortedText
 			if err != nil {
-				final = err.Error()
+				final = Explain(err)
 			}
 			err = first(err, wrap(r.op, h.endRetries(ctx, r, false, final)))
 		}

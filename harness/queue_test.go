@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/harness"
@@ -124,4 +125,43 @@ func TestUnsaidMessagesComeBack(t *testing.T) {
 	}
 	r.prompt("again")
 	r.wantSaid("user:n1 assistant:!error user:n2 user:again assistant:a")
+}
+
+// What waits when an answer fails is said in a further run: nobody is left to
+// wait for the next prompt. Whoever ends a wait for a retry wants no more
+// requests, and a program sees to its queues itself.
+func TestQueuedWhenAnAnswerFails(t *testing.T) {
+	twice := func() []faux.Response { return []faux.Response{faux.Fail("overloaded"), faux.Fail("overloaded")} }
+	for _, c := range []struct {
+		name   string
+		o      harness.Options
+		script []faux.Response
+		giveUp bool
+		said   string
+	}{
+		{"no retry", harness.Options{Retry: harness.Retry{Disabled: true}}, []faux.Response{faux.Fail("invalid key")}, false,
+			"user:go assistant:!error user:s assistant:a user:f assistant:b"},
+		{"exhausted", harness.Options{Retry: harness.Retry{MaxRetries: 1, BaseDelay: 1}}, twice(), false,
+			"user:go user:s assistant:!error user:f assistant:a"},
+		{"retry aborted", harness.Options{Retry: harness.Retry{BaseDelay: time.Hour}}, twice()[:1], true, "user:go"},
+		{"embedded", harness.Options{Embedded: true, Retry: harness.Retry{Disabled: true}}, []faux.Response{faux.Fail("invalid key")}, false,
+			"user:go assistant:!error"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, c.o, append(c.script, faux.Say("a"), faux.Say("b"))...)
+			r.on(agent.MessageStart, 2, func(harness.Event) error { // of the answer
+				_, err := r.Steer("s"), r.FollowUp("f")
+				return err
+			})
+			if c.giveUp {
+				r.on(harness.AutoRetryStart, 1, func(harness.Event) error { r.AbortRetry(); return nil })
+			}
+			r.prompt("go")
+			r.wantSaid(c.said)
+			if q := r.Queued(); (len(q.Steering)+len(q.FollowUp) > 0) != !strings.Contains(c.said, "user:f") {
+				t.Errorf("queued afterwards: %+v", q)
+			}
+			r.paired()
+		})
+	}
 }

@@ -122,9 +122,11 @@ func (h *Harness) takeLeftOver(r *run) []agent.Message {
 }
 
 // leftOver takes what is queued after a run of the loop, unless that was aborted
-// or failed; h.mu is held.
+// or its retries were; h.mu is held. A program decides itself what comes after a
+// failed answer.
 func (h *Harness) leftOver(r *run) []agent.Message {
-	if r.ctx.Err() != nil || !r.compacted && r.last != nil && r.last.StopReason == llm.StopError {
+	failed := !r.compacted && r.last != nil && r.last.StopReason == llm.StopError
+	if r.ctx.Err() != nil || failed && (r.gaveUp || h.opts.Embedded) {
 		return nil
 	}
 	return h.takeQueued(r)

@@ -89,6 +89,17 @@ func resolvePath(path, base, home string) string {
 	return filepath.Clean(path)
 }
 
+// resolveOnce resolves paths of a run against the working folder. One that is
+// named twice stands once.
+func (f Folders) resolveOnce(lists ...[]string) (paths []string) {
+	for _, p := range slices.Concat(lists...) {
+		if p = resolvePath(p, f.Cwd, f.Home); !slices.Contains(paths, p) {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
 // isWithin reports whether path is dir or below it.
 func isWithin(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)

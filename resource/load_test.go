@@ -165,6 +165,19 @@ func TestSameFileIsSilent(t *testing.T) {
 	}
 }
 
+// TestPathNamedTwice: a path of a flag is looked at, and complained of, once.
+func TestPathNamedTwice(t *testing.T) {
+	root := t.TempDir()
+	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: root}
+	names := []string{"none", " none/ ", filepath.Join(root, "none")}
+	if _, problems := LoadSkills(SkillOptions{Folders: f, Paths: names, Found: names}); len(problems) != 1 {
+		t.Errorf("%v", problems)
+	}
+	if _, problems := LoadTemplates(TemplateOptions{Folders: f, Paths: names, Found: names}); len(problems) != 1 {
+		t.Errorf("%v", problems)
+	}
+}
+
 func TestScanIsBounded(t *testing.T) {
 	files := map[string]string{"s/z/SKILL.md": ""}
 	for i := range 9 {

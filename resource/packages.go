@@ -220,6 +220,11 @@ func (e *PackageEntry) filter(k kind) []string {
 	return e.Themes
 }
 
+// filtered reports whether the entry says more than where the package is.
+func (e PackageEntry) filtered() bool {
+	return e.Delta || e.Extensions != nil || e.Skills != nil || e.Prompts != nil || e.Themes != nil
+}
+
 // files lists the files of a kind that the package offers and its entries let
 // through.
 func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
@@ -227,7 +232,7 @@ func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
 	if err != nil {
 		problems = append(problems, Diagnostic{Type: Warning, Path: filepath.Join(p.Dir, manifestFile), Message: err.Error()})
 	}
-	if !found {
+	if !found || declared == nil && slices.ContainsFunc(p.filters, PackageEntry.filtered) {
 		declared = []string{string(k)}
 	}
 	var paths []string
@@ -304,8 +309,8 @@ func (p *Package) lets(file string, k kind) bool {
 
 const manifestFile = "package.json"
 
-// readManifest reads the list of a kind from the manifest of a package; found is
-// false when there is no manifest.
+// readManifest reads the list of a kind from the manifest of a package, nil
+// where it has none; found is false when the manifest lists no kind at all.
 func readManifest(dir string, k kind) (list []string, found bool, err error) {
 	b, err := readText(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -328,12 +333,15 @@ func readManifest(dir string, k kind) (list []string, found bool, err error) {
 			r.Skip()
 			continue
 		}
-		found = true
 		for r.Object(); r.More(); {
-			if string(r.Key()) != string(k) || r.Kind() != '[' {
+			key := kind(r.Key())
+			lists := r.Kind() == '[' && slices.Contains([]kind{extensionKind, skillKind, promptKind, themeKind}, key)
+			found = found || lists
+			if key != k || !lists {
 				r.Skip()
 				continue
 			}
+			list = []string{}
 			for r.Array(); r.More(); {
 				if r.Kind() == '"' {
 					list = append(list, r.Text())

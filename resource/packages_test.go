@@ -59,6 +59,14 @@ func packageTree(t *testing.T) (string, Folders) {
 		"packs/c/skills/y.md":       skill("y"),
 		"packs/c/prompts/t.md":      "t",
 		"packs/c/prompts/sub/u.md":  "u",
+		// So they do with one that lists nothing, and, for an entry with filters,
+		// with one that does not list the kind.
+		"packs/i/package.json":        `{"pi": {"image": "i.png"}}`,
+		"packs/i/skills/i1/SKILL.md":  skill("i1"),
+		"packs/l/package.json":        `{"pi": {"prompts": ["p"]}}`,
+		"packs/l/skills/l1/SKILL.md":  skill("l1"),
+		"packs/e/package.json":        `{"pi": {"skills": []}}`,
+		"packs/e/skills/no1/SKILL.md": skill("no1"),
 		// A broken manifest is reported.
 		"packs/broken/package.json":      `{"pi": `,
 		"packs/broken/skills/z/SKILL.md": skill("z"),
@@ -84,6 +92,10 @@ func TestPackages(t *testing.T) {
 	}{
 		{name: "manifest", user: entries(PackageEntry{Source: "../packs/m"}), want: "a=user b=user c=user", problems: `"../out" leads out of the package; left out`},
 		{name: "usual folders", user: entries(PackageEntry{Source: "../packs/c"}), want: "x=user y=user"},
+		{name: "manifest without lists", user: entries(PackageEntry{Source: "../packs/i"}), want: "i1=user"},
+		{name: "manifest of another kind", user: entries(PackageEntry{Source: "../packs/l"})},
+		{name: "manifest of another kind, filtered", user: entries(PackageEntry{Source: "../packs/l", Prompts: []string{}}), want: "l1=user"},
+		{name: "manifest that lists none", user: entries(PackageEntry{Source: "../packs/e"})},
 		{name: "broken manifest", user: entries(PackageEntry{Source: "../packs/broken"}), want: "z=user", problems: "package.json"},
 		{name: "single file", user: entries(PackageEntry{Source: "../packs/single.ts"})},
 		{name: "missing", user: entries(PackageEntry{Source: "../packs/none"}), problems: "package path does not exist"},

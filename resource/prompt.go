@@ -111,7 +111,7 @@ func Prompt(o PromptOptions) ([]llm.Section, error) {
 			add(sectionSkills, block)
 		}
 	}
-	add(sectionCwd, filepath.ToSlash(o.Cwd))
+	add(sectionCwd, strings.ReplaceAll(o.Cwd, `\`, "/"))
 	for _, s := range o.Sections {
 		if s.Text == "" {
 			continue

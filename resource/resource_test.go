@@ -170,6 +170,10 @@ func TestPromptSections(t *testing.T) {
 	if _, err := Prompt(PromptOptions{Sections: []llm.Section{{Name: "my_own-2", Text: "x"}}}); err != nil {
 		t.Error(err)
 	}
+	// A folder is shown as models write it, whoever's system this is.
+	if m, err := SystemMessage(PromptOptions{Cwd: `C:\Users\ana`}); err != nil || m.Sections[len(m.Sections)-1].Text != "<cwd>\nC:/Users/ana\n</cwd>" {
+		t.Errorf("%+v %v", m, err)
+	}
 	m, err := SystemMessage(PromptOptions{Cwd: "/w", Forced: "only this"})
 	if err != nil || m.Sections != nil || m.Content.Text != "only this" {
 		t.Errorf("%+v %v", m, err)

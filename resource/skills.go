@@ -231,10 +231,8 @@ func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
 		l.packages(o.Packages, User)
 	}
 	l.byFile.named()
-	for _, list := range [][]string{o.Paths, o.Found} {
-		for _, p := range list {
-			l.path(resolvePath(p, f.Cwd, f.Home), Source{Source: "local", Scope: Temporary, Origin: "top-level"})
-		}
+	for _, path := range f.resolveOnce(o.Paths, o.Found) {
+		l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})
 	}
 	return l.result()
 }

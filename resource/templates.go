@@ -197,15 +197,12 @@ func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 		l.packages(o.Packages, User)
 	}
 	l.byFile.named()
-	for _, list := range [][]string{o.Paths, o.Found} {
-		for _, p := range list {
-			path := resolvePath(p, f.Cwd, f.Home)
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				l.warnings = append(l.warnings, Diagnostic{Type: Warning, Path: path, Message: "prompt template path does not exist"})
-				continue
-			}
-			l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})
+	for _, path := range f.resolveOnce(o.Paths, o.Found) {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			l.warnings = append(l.warnings, Diagnostic{Type: Warning, Path: path, Message: "prompt template path does not exist"})
+			continue
 		}
+		l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})
 	}
 	return l.result()
 }

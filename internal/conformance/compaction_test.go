@@ -262,6 +262,8 @@ type compactionModel struct {
 	model   *llm.Model
 	replies []compactionReply
 	asked   []*llm.Request
+
+	instructions string // in the place of ours, "" for none
 }
 
 func newCompactionModel(replies []compactionReply) *compactionModel {
@@ -321,6 +323,9 @@ func (c *compactionModel) calls(o outcome) []any {
 			if after, ok := strings.CutPrefix(rest, compact.Instructions(part)); ok {
 				call["kind"], rest = string(part), after
 			}
+		}
+		if c.instructions != "" && rest == c.instructions {
+			call["kind"], rest = string(compact.Branch), ""
 		}
 		if focus, ok := strings.CutPrefix(rest, "\n\n"+compact.FocusLeadIn()); ok {
 			call["focus"], rest = focus, ""
@@ -474,6 +479,9 @@ func compactionBranchSummary(t *testing.T, v compactionVector) outcome {
 		return o
 	}
 	model := newCompactionModel(in.Responses)
+	if in.ReplaceInstructions {
+		model.instructions = in.CustomInstructions
+	}
 	budget := compact.BranchBudget(int64(model.model.ContextWindow), compact.DefaultReserveTokens)
 	result, err := compact.RunBranch(t.Context(), compact.PrepareBranch(s.Entries(), budget), compact.Options{
 		Model: model.model, Stream: model.stream, Retry: llm.Retry{Disabled: true},

@@ -110,7 +110,7 @@ func (in *sessionRunInput) retry() harness.Retry {
 }
 
 func runSessionVector(t *testing.T, in *sessionRunInput) map[string]any {
-	d := &sessionRun{loopRig: newLoopRig(t, &loopInput{Tools: in.Tools, Responses: in.Responses})}
+	d := &sessionRun{loopRig: newLoopRig(t, &loopInput{Tools: in.Tools, Responses: in.Responses}), log: []any{}}
 	model := loopModel("alpha-1")
 	model.ContextWindow, model.MaxTokens = in.ContextWindow, in.MaxTokens
 	if model.ContextWindow == 0 {
@@ -186,9 +186,17 @@ func (d *sessionRun) do(action loopAction, note func(map[string]any)) {
 			if m, e := d.h.Prompt(ctx, text); m == nil {
 				err = e
 			}
-		case "promptSteer", "steer":
+		case "promptSteer", "promptFollowUp":
+			in := harness.Input{Text: text, Behavior: harness.AsSteering}
+			if name == "promptFollowUp" {
+				in.Behavior = harness.AsFollowUp
+			}
+			if m, e := d.h.Submit(ctx, in); m == nil {
+				err = e
+			}
+		case "steer":
 			err = d.h.Steer(text)
-		case "promptFollowUp", "followUp":
+		case "followUp":
 			err = d.h.FollowUp(text)
 		case "clearQueue":
 			d.h.ClearQueues()
@@ -226,7 +234,7 @@ func (d *sessionRun) do(action loopAction, note func(map[string]any)) {
 		case "usage":
 			usage := map[string]any{"tokens": nil, "percent": nil, "contextWindow": d.h.Model().ContextWindow}
 			if tokens, known := d.h.ContextUsage(); known {
-				usage["tokens"], usage["percent"] = tokens, 100*float64(tokens)/float64(d.h.Model().ContextWindow)
+				usage["tokens"], usage["percent"] = tokens, float64(tokens)/float64(d.h.Model().ContextWindow)*100
 			}
 			note(map[string]any{"contextUsage": usage})
 		case "stats":
@@ -276,8 +284,8 @@ func loopNavigated(n harness.Navigated, place func(string) any) map[string]any {
 
 func sessionRunCode(err error) string {
 	if e, ok := errors.AsType[*compact.Error](err); ok {
-		if e.Kind == compact.Failed && e.Err != nil {
-			return e.Err.Error()
+		if e.Kind == compact.Failed {
+			return harness.Explain(err)
 		}
 		return string(e.Kind)
 	}
@@ -312,8 +320,10 @@ func (d *sessionRun) custom(ctx context.Context, arg []byte) error {
 	m := &session.Custom{CustomType: "note", Content: llm.Plain(c.Content), Display: true, Timestamp: 1}
 	switch {
 	case c.TriggerTurn != nil && *c.TriggerTurn && d.h.IsIdle():
-		_, err := d.h.PromptMessages(ctx, m)
-		return err
+		if answer, err := d.h.PromptMessages(ctx, m); answer == nil {
+			return err
+		}
+		return nil
 	case !d.h.IsIdle() && (c.TriggerTurn == nil || *c.TriggerTurn):
 		return errors.New("the harness queues no custom messages")
 	}
@@ -335,8 +345,13 @@ func (d *sessionRun) stats() map[string]any {
 
 func (d *sessionRun) lastText() any {
 	for _, m := range slices.Backward(d.h.Messages()) {
-		if a, ok := m.(*llm.Assistant); ok {
-			return llm.TextOf(a.Content, "")
+		a, ok := m.(*llm.Assistant)
+		if text := ""; ok {
+			if text = jsonwire.Trim(llm.TextOf(a.Content, "")); text != "" {
+				return text
+			} else if a.StopReason == llm.StopStop {
+				return nil
+			}
 		}
 	}
 	return nil

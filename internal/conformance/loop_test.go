@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -419,21 +420,18 @@ func (r *loopRig) tools() []*agent.Tool {
 		}
 		if lt.Prepare != nil {
 			t.Prepare = func(args jsontext.Value) (jsontext.Value, error) {
-				merged := map[string]json.RawMessage{}
-				if err := json.Unmarshal(args, &merged); err != nil {
-					return nil, err
-				}
-				for k, v := range lt.Prepare {
-					merged[k] = v
-				}
-				b, err := json.Marshal(merged)
-				return jsontext.Value(b), err
+				return loopMerge(args, lt.Prepare), nil
 			}
 		}
 		t.Execute = func(ctx context.Context, c agent.Call) (agent.Result, error) {
 			time.Sleep(time.Duration(r.order[c.ID]) * time.Millisecond)
 			body := lt.loopBody
 			if over := lt.ByCall[c.ID]; over != nil {
+				// Decoding writes into what the fields point at.
+				if body.Text != nil {
+					body.Text = new(*body.Text)
+				}
+				body.Updates, body.Details = slices.Clone(body.Updates), slices.Clone(body.Details)
 				if err := json.Unmarshal(over, &body); err != nil {
 					return agent.Result{}, err
 				}
@@ -443,6 +441,29 @@ func (r *loopRig) tools() []*agent.Tool {
 		out = append(out, t)
 	}
 	return out
+}
+
+// loopMerge puts the members of over into an object, whose order stays.
+func loopMerge(args jsontext.Value, over map[string]json.RawMessage) jsontext.Value {
+	var r jsonwire.Reader
+	r.Reset(args)
+	o := jsonwire.Begin(nil)
+	seen := map[string]bool{}
+	for r.Object(); r.More(); {
+		name := string(r.Key())
+		value := r.Raw()
+		if v, ok := over[name]; ok {
+			value = v
+		}
+		o.Raw(name, value)
+		seen[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(over)) {
+		if !seen[name] {
+			o.Raw(name, over[name])
+		}
+	}
+	return o.End()
 }
 
 func (b *loopBody) run(ctx context.Context, name string, c agent.Call) (agent.Result, error) {

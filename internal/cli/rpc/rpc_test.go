@@ -47,6 +47,22 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// The last answer is the last one that says something, or that ended as it
+// should without.
+func TestLastAnswer(t *testing.T) {
+	r := start(t, faux.Say(" hello "), faux.Fail("invalid key"), faux.Say(""), faux.Fail("invalid key"))
+	for i, want := range []any{"hello", "hello", nil, nil} {
+		r.data("prompt", "message", "go")
+		r.wait(i+1, typed("agent_settled"))
+		if d := r.data("get_last_assistant_text"); d["text"] != want {
+			t.Errorf("after prompt %d: %v, want %v", i+1, d, want)
+		}
+	}
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A prompt that is written when agent_end was read starts, also where the run is
 // not put away yet; what is said behind it is answered meanwhile.
 func TestPromptAtAgentEnd(t *testing.T) {

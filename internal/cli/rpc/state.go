@@ -48,8 +48,14 @@ func (s *server) messages(c *command) {
 func (s *server) lastAnswer(c *command) {
 	text := ""
 	for _, m := range slices.Backward(s.c.Harness.Messages()) {
-		if a, ok := m.(*llm.Assistant); ok && text == "" {
-			text = jsonwire.Trim(llm.TextOf(a.Content, ""))
+		a, ok := m.(*llm.Assistant)
+		if !ok {
+			continue
+		}
+		// An answer that ended as it should is the last one even without text.
+		text = jsonwire.Trim(llm.TextOf(a.Content, ""))
+		if text != "" || a.StopReason == llm.StopStop {
+			break
 		}
 	}
 	s.done(c, object(func(o *jsonwire.Object) { o.OptText("text", text) }))
