@@ -62,8 +62,8 @@ func (c *OAuth) Extra(name string) string {
 }
 
 // SetExtra sets a member that a provider added. The value is JSON text; nil
-// takes the member away, and so does what is no JSON. Raw is replaced, not changed, so that copies of the
-// credential are independent.
+// takes the member away, and so does what is no JSON. Raw is replaced, not
+// changed, so that copies of the credential are independent.
 func (c *OAuth) SetExtra(name string, value jsontext.Value) {
 	raw := c.Raw
 	if raw == nil {

@@ -64,7 +64,7 @@ func shortenBlocks(blocks []llm.Block, tokens int64) (out []llm.Block, ok bool) 
 		return nil, false // pictures make it long
 	}
 	units = max(0, units-len(shortenedText))
-	head, tail := prefix(text, units/2), prefix(text, n-units/2)
+	head, tail := len(jsonwire.UTF16Prefix(text, units/2)), len(jsonwire.UTF16Prefix(text, n-units/2))
 	note := strings.ReplaceAll(strings.TrimSpace(shortenedText), "{n}", strconv.Itoa(jsonwire.UTF16Len(text[head:tail])))
 	out = []llm.Block{&llm.Text{Text: text[:head] + "\n\n" + note + "\n\n" + text[tail:]}}
 	for _, b := range blocks {

@@ -3,7 +3,6 @@ package compact
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pinch-agent/pinch/agent"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
@@ -99,25 +98,5 @@ func shorten(text string) string {
 	if n <= maxResult {
 		return text
 	}
-	return text[:prefix(text, maxResult)] + "\n\n[... " + strconv.Itoa(n-maxResult) + " more characters truncated]"
-}
-
-// prefix is the length in bytes of the longest beginning of text that has at
-// most so many UTF-16 units and ends between two characters.
-func prefix(text string, units int) int {
-	i := 0
-	for i < len(text) {
-		size, n := 3, 1 // half of a pair
-		if jsonwire.SurrogateAt(text, i) == 0 {
-			var r rune
-			if r, size = utf8.DecodeRuneInString(text[i:]); r > 0xFFFF {
-				n = 2
-			}
-		}
-		if units -= n; units < 0 {
-			break
-		}
-		i += size
-	}
-	return i
+	return jsonwire.UTF16Prefix(text, maxResult) + "\n\n[... " + strconv.Itoa(n-maxResult) + " more characters truncated]"
 }

@@ -19,8 +19,9 @@ import (
 //	fmt.Println(c.Last(1000))
 //
 // The text is UTF-8, decoded as the output arrives, with U+FFFD for bytes that
-// are none and without a byte order mark at its start; the file has all bytes. A Capture is safe for concurrent use. Its fields must not change
-// once it is written to.
+// are none and without a byte order mark at its start; the file has all bytes. A
+// Capture is safe for concurrent use. Its fields must not change once it is
+// written to.
 type Capture struct {
 	Head int // bytes of text kept from the start
 	Tail int // bytes of text kept from the end, beyond Head; up to twice as many are held

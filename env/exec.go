@@ -276,12 +276,7 @@ func (r *run) copy(rd *reader) {
 
 // hand gives output to a writer. One that panics must not take the program with
 // it from a goroutine that it knows nothing of.
-func hand(w io.Writer, p []byte) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panics.Recovered("the writer", v)
-		}
-	}()
-	_, err = w.Write(p)
+func hand(w io.Writer, p []byte) error {
+	_, err := panics.Guard("the writer", func() (int, error) { return w.Write(p) })
 	return err
 }

@@ -41,19 +41,10 @@ func ask[T any](ctx context.Context, grace time.Duration, fn func(ctx context.Co
 	}
 	done := make(chan answer, 1)
 	go func() {
-		var none T
+		// The error holds for a hook that leaves through runtime.Goexit.
 		a := answer{err: errors.New("left its goroutine without an answer")}
-		defer func() {
-			if p := recover(); p != nil {
-				a = answer{none, panics.Recovered("", p)}
-			}
-			done <- a
-		}()
-		v, err := fn(ctx)
-		if err != nil {
-			_ = err.Error() // here, where a panic is the hook's: a nil pointer that became an error
-		}
-		a = answer{v, err}
+		defer func() { done <- a }()
+		a.v, a.err = panics.Guard("", func() (T, error) { return fn(ctx) })
 	}()
 	select {
 	case a := <-done:

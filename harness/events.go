@@ -309,7 +309,7 @@ func (h *Harness) tell(ctx context.Context, ev *Event) (err error) {
 		if noted && !s.all {
 			continue
 		}
-		if e := call(ctx, s.fn, ev); e != nil && err == nil {
+		if e := panics.Do("a listener", func() error { return s.fn(ctx, *ev) }); e != nil && err == nil {
 			err = e
 		}
 	}
@@ -327,13 +327,4 @@ func (h *Harness) told(ctx context.Context, r *run) error {
 	err := r.fault
 	r.fault = nil
 	return err
-}
-
-func call(ctx context.Context, fn Listener, ev *Event) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panics.Recovered("a listener", v)
-		}
-	}()
-	return fn(ctx, *ev)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // Severity says how much a finding matters.
@@ -224,7 +226,7 @@ func paddedText(line string) int {
 	run := 0
 	for i, r := range line {
 		switch {
-		case isSpace(r):
+		case jsonwire.IsSpace(r):
 			run++
 		case run >= longPadding:
 			return i

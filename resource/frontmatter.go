@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // Frontmatter is the head of a Markdown file: its top-level fields, by the rules
@@ -73,14 +74,8 @@ func cutFrontmatter(content string) (head, body string) {
 	if !strings.HasSuffix(head, "\n") {
 		head += "\n" // a block scalar at the end needs it
 	}
-	return head, trim(content[end+4:])
+	return head, jsonwire.Trim(content[end+4:])
 }
-
-// trim removes white space as the peers do: line ends, Unicode spaces and byte
-// order marks.
-func trim(s string) string { return strings.TrimFunc(s, isSpace) }
-
-func isSpace(r rune) bool { return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r) }
 
 // Bounds of a frontmatter: its bytes, and what aliases may blow it up to.
 const (

@@ -33,37 +33,27 @@ func Inventory(o InventoryOptions) []Item {
 	var list []Item
 	for _, k := range kinds() {
 		var seen decided
-		add := func(files []located, _ []Diagnostic) {
+		in := places{o.Folders, o.Trusted, o.User[string(k)], o.Project[string(k)], o.Packages}
+		k.everywhere(in, func(files []located, _ []Diagnostic) {
 			for _, f := range files {
 				if seen.first(f.path, f.on) {
-					f.source.Path = f.path
-					list = append(list, Item{Kind: string(k), Path: f.path, On: f.on, Source: f.source})
+					list = append(list, f.item(k))
 				}
 			}
-		}
-		if o.Trusted {
-			add(k.locate(o.Folders, Project, o.Project[string(k)]))
-		}
-		add(k.locate(o.Folders, User, o.User[string(k)]))
-		for _, scope := range []Scope{Project, User} {
-			for i := range o.Packages {
-				if p := &o.Packages[i]; p.Source.Scope == scope {
-					add(p.offered(k), nil)
-				}
-			}
-		}
+		})
 	}
 	return list
 }
 
-// offered are the files of a kind that a package offers.
-func (p *Package) offered(k kind) []located {
-	all := &Package{Dir: p.Dir, Source: p.Source, filters: []PackageEntry{{}}}
-	files, _ := all.files(k)
-	chosen, _ := p.files(k)
-	var list []located
-	for _, file := range files {
-		list = append(list, located{file, p.Source, slices.Contains(chosen, file)})
+// Offers lists what a package offers, whether or not this program has a use for
+// it.
+func (p *Package) Offers() []Item {
+	var list []Item
+	for _, k := range kinds() {
+		files, _ := p.files(k)
+		for _, f := range files {
+			list = append(list, f.item(k))
+		}
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,32 @@ func inventory(root string, f Folders, trusted bool, user, project string, entry
 	return Inventory(InventoryOptions{
 		Folders: f, Trusted: trusted, Packages: found, User: list(f.Agent, user), Project: list(filepath.Join(f.Cwd, ".pi"), project),
 	})
+}
+
+// What is off in the package that counts first is off, though another one offers
+// the same file.
+func TestFirstPackageDecides(t *testing.T) {
+	root := tree(t, map[string]string{
+		"p/package.json":               `{"pi": {"skills": ["inner/skills"]}}`,
+		"p/inner/skills/a/SKILL.md":    "---\ndescription: d\n---\n",
+		"p/inner/skills/both/SKILL.md": "---\ndescription: d\n---\n",
+	})
+	f := Folders{Agent: root, Cwd: root}
+	found, _ := FindPackages(PackageOptions{Folders: f, User: PackageEntries{Folder: root, List: []PackageEntry{
+		{Source: "p", Skills: []string{"-inner/skills/a"}}, {Source: "p/inner"},
+	}}})
+	on := map[string]bool{}
+	for _, i := range Inventory(InventoryOptions{Folders: f, Packages: found}) {
+		on[i.Name()] = i.On
+	}
+	loaded := map[string]bool{"a": false, "both": false}
+	skills, _ := LoadSkills(SkillOptions{Folders: f, Packages: found})
+	for _, s := range skills {
+		loaded[s.Name] = true
+	}
+	if want := map[string]bool{"a": false, "both": true}; !maps.Equal(on, want) || !maps.Equal(loaded, want) {
+		t.Errorf("the inventory has %v, and loaded is %v", on, loaded)
+	}
 }
 
 func TestInventory(t *testing.T) {

@@ -5,11 +5,45 @@ import (
 	"path/filepath"
 )
 
-// located is a file of a usual folder, or one that the settings of a scope name.
+// located is a file of a usual folder or of a package, or one that the settings
+// of a scope name.
 type located struct {
 	path   string
 	source Source
-	on     bool // what the list of the settings says of it
+	on     bool // what the settings say of it
+}
+
+func (f located) item(k kind) Item {
+	f.source.Path = f.path
+	return Item{Kind: string(k), Path: f.path, On: f.on, Source: f.source}
+}
+
+// places are what files of a kind are looked for in.
+type places struct {
+	folders       Folders
+	trusted       bool
+	user, project Entries
+	packages      []Package
+}
+
+// everywhere gives the files of a kind place by place, in the order in which they
+// count: those of the project, of the user, of packages.
+func (k kind) everywhere(p places, add func(files []located, problems []Diagnostic)) {
+	if p.trusted {
+		add(k.locate(p.folders, Project, p.project))
+	}
+	add(k.locate(p.folders, User, p.user))
+	k.ofPackages(p.packages, Project, add)
+	k.ofPackages(p.packages, User, add)
+}
+
+// ofPackages gives the files of a kind that the packages of a scope offer.
+func (k kind) ofPackages(list []Package, scope Scope, add func(files []located, problems []Diagnostic)) {
+	for i := range list {
+		if p := &list[i]; p.Source.Scope == scope {
+			add(p.files(k))
+		}
+	}
 }
 
 // locate lists the files of a kind that the settings of a scope name, then those
@@ -99,6 +133,30 @@ func (d *decided) first(file string, on bool) bool {
 	(*d)[real] = on
 	return true
 }
+
+// loader is what the loaders of all kinds keep beside what they loaded.
+type loader struct {
+	warnings   []Diagnostic
+	collisions []Diagnostic
+	byFile     decided
+}
+
+// loading gives what is on of a place to load. What is off is decided about too.
+func (l *loader) loading(load func(file string, source Source)) func([]located, []Diagnostic) {
+	return func(files []located, problems []Diagnostic) {
+		l.warnings = append(l.warnings, problems...)
+		for _, f := range files {
+			if f.on {
+				load(f.path, f.source)
+			} else {
+				l.byFile.first(f.path, false)
+			}
+		}
+	}
+}
+
+// problems are the warnings, then the collisions of names.
+func (l *loader) problems() []Diagnostic { return append(l.warnings, l.collisions...) }
 
 // named forgets what is off: files that a person names count in any case.
 func (d decided) named() { maps.DeleteFunc(d, func(_ string, on bool) bool { return !on }) }

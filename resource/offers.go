@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // PackagePlace is where the package of a source is, or will be.
@@ -20,7 +22,7 @@ type PackagePlace struct {
 // PlacePackage says where the package of a source is. folder is where relative
 // paths start from. ok is false for a source that is none.
 func (f Folders) PlacePackage(source, folder string, scope Scope) (place PackagePlace, ok bool) {
-	place.Kind = packageKind(trim(source))
+	place.Kind = packageKind(jsonwire.Trim(source))
 	place.Dir, place.Identity = locatePackage(source, folder, scope, f)
 	switch place.Kind {
 	case NPMPackage:
@@ -38,26 +40,6 @@ func above(dir string, levels int) string {
 		dir = filepath.Dir(dir)
 	}
 	return dir
-}
-
-// Offer is a resource that a package offers.
-type Offer struct {
-	Kind string // skills, prompts, extensions or themes
-	Path string
-	// Chosen reports whether the filters of the settings let it through.
-	Chosen bool
-}
-
-// Offers lists what a package offers, whether or not this program has a use for
-// it.
-func (p *Package) Offers() []Offer {
-	var list []Offer
-	for _, k := range kinds() {
-		for _, f := range p.offered(k) {
-			list = append(list, Offer{Kind: string(k), Path: f.path, Chosen: f.on})
-		}
-	}
-	return list
 }
 
 // names reports whether a file has a name of this kind.

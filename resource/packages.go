@@ -137,7 +137,7 @@ func locatePackage(source, folder string, scope Scope, f Folders) (dir, identity
 		}
 		return filepath.Join(f.Agent, rel)
 	}
-	switch source = trim(source); packageKind(source) {
+	switch source = jsonwire.Trim(source); packageKind(source) {
 	case NPMPackage:
 		name, ok := npmName(strings.TrimPrefix(source, "npm:"))
 		if !ok {
@@ -225,9 +225,9 @@ func (e PackageEntry) filtered() bool {
 	return e.Delta || e.Extensions != nil || e.Skills != nil || e.Prompts != nil || e.Themes != nil
 }
 
-// files lists the files of a kind that the package offers and its entries let
-// through.
-func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
+// files lists the files of a kind that the package offers; those that its entries
+// let through are on.
+func (p *Package) files(k kind) (files []located, problems []Diagnostic) {
 	declared, found, err := readManifest(p.Dir, k)
 	if err != nil {
 		problems = append(problems, Diagnostic{Type: Warning, Path: filepath.Join(p.Dir, manifestFile), Message: err.Error()})
@@ -237,10 +237,10 @@ func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
 	}
 	var paths []string
 	for _, entry := range declared {
-		if trim(entry) == "" || isLocationPattern(entry) {
+		if jsonwire.Trim(entry) == "" || isLocationPattern(entry) {
 			continue
 		}
-		path := filepath.Join(p.Dir, filepath.FromSlash(trim(entry)))
+		path := filepath.Join(p.Dir, filepath.FromSlash(jsonwire.Trim(entry)))
 		if !isWithin(path, p.Dir) {
 			problems = append(problems, Diagnostic{Type: Warning, Path: filepath.Join(p.Dir, manifestFile), Message: fmt.Sprintf("%q leads out of the package; left out", entry)})
 			continue
@@ -256,26 +256,21 @@ func (p *Package) files(k kind) (files []string, problems []Diagnostic) {
 		paths = append(paths, path)
 	}
 	manifest := locationPatterns{list: declared, folders: []string{p.Dir}}
+	seen := map[string]bool{}
 	for _, path := range paths {
-		candidates := []string{path}
-		switch {
-		case !isDir(path):
-			if !k.names(path) || !isFile(path) {
-				continue
-			}
-		case k == skillKind:
-			var complete bool
-			if candidates, complete = scanSkills(path, rootFiles); !complete {
-				problems = append(problems, scanProblem(path))
-			}
-		case k == promptKind:
-			candidates = scanTemplates(path)
-		default:
-			candidates = k.scan(path)
+		candidates, complete := []string{path}, true
+		if isDir(path) {
+			candidates, complete = k.in(path, rootFiles)
+		} else if !k.names(path) || !isFile(path) {
+			continue
+		}
+		if !complete {
+			problems = append(problems, scanProblem(path))
 		}
 		for _, file := range candidates {
-			if !slices.Contains(files, file) && manifest.keeps(file) && p.lets(file, k) {
-				files = append(files, file)
+			if !seen[file] && manifest.keeps(file) {
+				seen[file] = true
+				files = append(files, located{file, p.Source, p.lets(file, k)})
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 func TestLocatePackage(t *testing.T) {
@@ -206,10 +208,10 @@ func FuzzLocatePackage(f *testing.F) {
 	folders := Folders{Agent: filepath.FromSlash("/a"), Cwd: filepath.FromSlash("/w")}
 	f.Fuzz(func(t *testing.T, source string) {
 		dir, identity := locatePackage(source, folders.Cwd, User, folders)
-		if packageKind(trim(source)) != LocalPackage && dir != "" && (dir == folders.Agent || !isWithin(dir, folders.Agent)) {
+		if packageKind(jsonwire.Trim(source)) != LocalPackage && dir != "" && (dir == folders.Agent || !isWithin(dir, folders.Agent)) {
 			t.Fatalf("%q is in %s", source, dir)
 		}
-		if identity == "" && trim(source) != "" {
+		if identity == "" && jsonwire.Trim(source) != "" {
 			t.Fatalf("%q is nothing", source)
 		}
 		globMatch(source, source)
@@ -256,7 +258,7 @@ func TestOffers(t *testing.T) {
 	var got []string
 	for _, o := range found[0].Offers() {
 		line := o.Kind + " " + slash(relative(found[0].Dir, o.Path))
-		if !o.Chosen {
+		if !o.On {
 			line += " off"
 		}
 		got = append(got, line)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pinch-agent/pinch/internal/ignore"
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 const skillFile = "SKILL.md"
@@ -111,7 +112,7 @@ func scanTemplates(dir string) []string {
 // entryPaths are the existing paths that the plain entries of a list name.
 func entryPaths(e Entries, home string) (paths []string, problems []Diagnostic) {
 	for _, entry := range e.List {
-		if trim(entry) == "" || isLocationPattern(entry) {
+		if jsonwire.Trim(entry) == "" || isLocationPattern(entry) {
 			continue
 		}
 		path := resolvePath(entry, e.Folder, home)

@@ -61,7 +61,7 @@ func loadSkill(path string, source Source) (*Skill, []Diagnostic) {
 		name = filepath.Base(dir)
 	}
 	description, _ := front.text("description")
-	missing := trim(description) == ""
+	missing := jsonwire.Trim(description) == ""
 	var problems []Diagnostic
 	if missing {
 		problems = append(problems, warn("description is required"))
@@ -133,11 +133,9 @@ func skillNameProblems(name string) []string {
 
 // skillLoader collects skills; the first of a name wins.
 type skillLoader struct {
-	skills     []Skill
-	warnings   []Diagnostic
-	collisions []Diagnostic
-	byName     map[string]int
-	byFile     decided
+	loader
+	skills []Skill
+	byName map[string]int
 }
 
 func (l *skillLoader) load(file string, source Source) {
@@ -193,10 +191,6 @@ func (l *skillLoader) path(path string, source Source) {
 	}
 }
 
-func (l *skillLoader) result() ([]Skill, []Diagnostic) {
-	return l.skills, append(l.warnings, l.collisions...)
-}
-
 // SkillOptions say where skills are looked for.
 type SkillOptions struct {
 	Folders Folders
@@ -221,20 +215,16 @@ type Entries struct {
 func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
 	var l skillLoader
 	f := o.Folders
-	l.packages(o.Packages, Temporary)
+	add := l.loading(l.load)
+	skillKind.ofPackages(o.Packages, Temporary, add)
 	if !o.None {
-		if o.Trusted {
-			l.located(skillKind.locate(f, Project, o.Project))
-		}
-		l.located(skillKind.locate(f, User, o.User))
-		l.packages(o.Packages, Project)
-		l.packages(o.Packages, User)
+		skillKind.everywhere(places{f, o.Trusted, o.User, o.Project, o.Packages}, add)
 	}
 	l.byFile.named()
 	for _, path := range f.resolveOnce(o.Paths, o.Found) {
 		l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})
 	}
-	return l.result()
+	return l.skills, l.problems()
 }
 
 // DiscoverSkills is the plain loader for hosts that have no settings and no
@@ -249,7 +239,7 @@ func DiscoverSkills(f Folders, paths []string) ([]Skill, []Diagnostic) {
 	for _, p := range paths {
 		l.path(resolvePath(p, f.Cwd, f.Home), Source{Source: "local", Scope: Temporary, Origin: "top-level"})
 	}
-	return l.result()
+	return l.skills, l.problems()
 }
 
 // projectAgents are the .agents folders of skills from the working folder up to
@@ -266,31 +256,6 @@ func projectAgents(f Folders) []string {
 		}
 	}
 	return list
-}
-
-// located loads what is on of the usual folders and of those that settings name.
-func (l *skillLoader) located(files []located, problems []Diagnostic) {
-	l.warnings = append(l.warnings, problems...)
-	for _, file := range files {
-		if file.on {
-			l.load(file.path, file.source)
-		} else {
-			l.byFile.first(file.path, false)
-		}
-	}
-}
-
-// packages loads what the packages of a scope offer.
-func (l *skillLoader) packages(list []Package, scope Scope) {
-	for i := range list {
-		if p := &list[i]; p.Source.Scope == scope {
-			files, problems := p.files(skillKind)
-			l.warnings = append(l.warnings, problems...)
-			for _, file := range files {
-				l.load(file, p.Source)
-			}
-		}
-	}
 }
 
 // SkillBlock lists skills for a model: what they are, and the name, description
@@ -368,5 +333,5 @@ func ParseSkillInvocation(text string) (SkillInvocation, bool) {
 	if m == nil {
 		return SkillInvocation{}, false
 	}
-	return SkillInvocation{Name: m[1], Location: m[2], Content: m[3], Message: trim(m[4])}, true
+	return SkillInvocation{Name: m[1], Location: m[2], Content: m[3], Message: jsonwire.Trim(m[4])}, true
 }

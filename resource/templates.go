@@ -67,37 +67,21 @@ func loadTemplate(path string, source Source) (*Template, []Diagnostic) {
 // firstLine is the first line that is not blank, cut to a length.
 func firstLine(body string) string {
 	for line := range strings.SplitSeq(body, "\n") {
-		if trim(line) == "" {
+		if jsonwire.Trim(line) == "" {
 			continue
 		}
 		if jsonwire.UTF16Len(line) > maxTemplateDescription {
-			return cutUTF16(line, maxTemplateDescription) + "..."
+			return jsonwire.UTF16Prefix(line, maxTemplateDescription) + "..."
 		}
 		return line
 	}
 	return ""
 }
 
-// cutUTF16 is the longest prefix of at most n UTF-16 units that splits no
-// character.
-func cutUTF16(s string, n int) string {
-	for i, r := range s {
-		if n--; r > 0xFFFF {
-			n--
-		}
-		if n < 0 {
-			return s[:i]
-		}
-	}
-	return s
-}
-
 type templateLoader struct {
-	templates  []Template
-	warnings   []Diagnostic
-	collisions []Diagnostic
-	unique     bool
-	byFile     decided
+	loader
+	templates []Template
+	unique    bool
 }
 
 func (l *templateLoader) load(file string, source Source) {
@@ -129,31 +113,6 @@ func (l *templateLoader) folder(dir string, source Source) {
 	}
 }
 
-// located loads what is on of the usual folder and of those that settings name.
-func (l *templateLoader) located(files []located, problems []Diagnostic) {
-	l.warnings = append(l.warnings, problems...)
-	for _, file := range files {
-		if file.on {
-			l.load(file.path, file.source)
-		} else {
-			l.byFile.first(file.path, false)
-		}
-	}
-}
-
-// packages loads what the packages of a scope offer.
-func (l *templateLoader) packages(list []Package, scope Scope) {
-	for i := range list {
-		if p := &list[i]; p.Source.Scope == scope {
-			files, problems := p.files(promptKind)
-			l.warnings = append(l.warnings, problems...)
-			for _, file := range files {
-				l.load(file, p.Source)
-			}
-		}
-	}
-}
-
 // path loads what a person named; what is no folder and no Markdown file is
 // left out.
 func (l *templateLoader) path(path string, source Source) {
@@ -163,10 +122,6 @@ func (l *templateLoader) path(path string, source Source) {
 	case strings.HasSuffix(path, ".md") && isFile(path):
 		l.load(path, source)
 	}
-}
-
-func (l *templateLoader) result() ([]Template, []Diagnostic) {
-	return l.templates, append(l.warnings, l.collisions...)
 }
 
 // TemplateOptions say where prompt templates are looked for.
@@ -187,14 +142,10 @@ type TemplateOptions struct {
 func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 	l := templateLoader{unique: true}
 	f := o.Folders
-	l.packages(o.Packages, Temporary)
+	add := l.loading(l.load)
+	promptKind.ofPackages(o.Packages, Temporary, add)
 	if !o.None {
-		if o.Trusted {
-			l.located(promptKind.locate(f, Project, o.Project))
-		}
-		l.located(promptKind.locate(f, User, o.User))
-		l.packages(o.Packages, Project)
-		l.packages(o.Packages, User)
+		promptKind.everywhere(places{f, o.Trusted, o.User, o.Project, o.Packages}, add)
 	}
 	l.byFile.named()
 	for _, path := range f.resolveOnce(o.Paths, o.Found) {
@@ -204,7 +155,7 @@ func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 		}
 		l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})
 	}
-	return l.result()
+	return l.templates, l.problems()
 }
 
 // DiscoverTemplates is the plain loader for hosts that have no settings and no
@@ -225,7 +176,7 @@ func DiscoverTemplates(f Folders, paths []string) ([]Template, []Diagnostic) {
 		}
 		l.path(p, Source{Source: "local", Scope: scope, Origin: "top-level"})
 	}
-	return l.result()
+	return l.templates, l.problems()
 }
 
 // ExpandTemplate replaces /name args by the template of that name; a text that
@@ -236,7 +187,7 @@ func ExpandTemplate(input string, templates []Template) string {
 		return input
 	}
 	name, args := rest, ""
-	if i := strings.IndexFunc(rest, isSpace); i >= 0 {
+	if i := strings.IndexFunc(rest, jsonwire.IsSpace); i >= 0 {
 		name, args = rest[:i], rest[i:]
 	}
 	for i := range templates {
@@ -253,7 +204,7 @@ func ExpandTemplate(input string, templates []Template) string {
 // partner is a plain character.
 func ParseArguments(text string) []string {
 	args := []string{}
-	rest := strings.TrimLeftFunc(text, isSpace)
+	rest := strings.TrimLeftFunc(text, jsonwire.IsSpace)
 	for rest != "" {
 		arg := ""
 		if q := rest[0]; q == '"' || q == '\'' {
@@ -261,12 +212,12 @@ func ParseArguments(text string) []string {
 				arg, rest = inner, after
 			}
 		}
-		end := strings.IndexFunc(rest, isSpace)
+		end := strings.IndexFunc(rest, jsonwire.IsSpace)
 		if end < 0 {
 			end = len(rest)
 		}
 		args = append(args, arg+rest[:end])
-		rest = strings.TrimLeftFunc(rest[end:], isSpace)
+		rest = strings.TrimLeftFunc(rest[end:], jsonwire.IsSpace)
 	}
 	return args
 }

@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // nextFence follows code blocks: fence is the line that opened one, "" outside.
@@ -199,7 +201,7 @@ func fetches(line string) bool {
 
 // shellWords cuts a line at white space, quotes and brackets.
 func shellWords(line string) []string {
-	return strings.FieldsFunc(line, func(r rune) bool { return isSpace(r) || strings.ContainsRune("\"'`$(){}<>;&|", r) })
+	return strings.FieldsFunc(line, func(r rune) bool { return jsonwire.IsSpace(r) || strings.ContainsRune("\"'`$(){}<>;&|", r) })
 }
 
 // runsWhatItFetches reports whether a command line hands what it loads to an
@@ -333,7 +335,7 @@ func oneLine(s string) string {
 		}
 		return '?'
 	}, s)
-	if cut := cutUTF16(s, maxTemplateDescription); cut != s {
+	if cut := jsonwire.UTF16Prefix(s, maxTemplateDescription); cut != s {
 		return cut + "..."
 	}
 	return s

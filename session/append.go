@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pinch-agent/pinch/agent"
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -243,16 +244,5 @@ func oneLine(s string) string {
 		}
 		s = b.String()
 	}
-	return trim(s)
-}
-
-// trim cuts what JavaScript's trim cuts.
-func trim(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool {
-		switch r {
-		case ' ', '\t', '\n', '\v', '\f', '\r', 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
-			return true
-		}
-		return r >= 0x2000 && r <= 0x200A
-	})
+	return jsonwire.Trim(s)
 }

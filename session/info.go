@@ -180,7 +180,7 @@ func (ir *InfoReader) entry(line []byte, info *Info) {
 	case r.End() != nil:
 	case isInfo:
 		text, _ := jsonwire.StringValue(name)
-		info.Name = trim(text)
+		info.Name = jsonwire.Trim(text)
 	case isMessage:
 		info.MessageCount++
 		ir.message(message, stamp, info)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // Options say how to open a session. The zero value works.
@@ -18,7 +20,8 @@ type Options struct {
 	CWD           string
 	ParentSession string
 
-	// ReadOnly opens without repairing or migrating the log; appends fail.
+	// ReadOnly opens without repairing or migrating the log, which has to be there;
+	// appends fail.
 	ReadOnly bool
 
 	Now  func() time.Time // nil for time.Now
@@ -100,6 +103,9 @@ func (s *Session) open() error {
 		return err
 	}
 	s.next, s.written = log.Next, log.Exists
+	if !log.Exists && s.opts.ReadOnly {
+		return &Error{Kind: NotFound, Op: "open", Path: s.store.Path()}
+	}
 	if !log.Exists || log.Next == 0 {
 		return s.begin(log.Exists)
 	}
@@ -194,7 +200,7 @@ func (s *Session) place(e *Entry) {
 		l.text, l.entry = d.Label, e
 		s.labels[d.TargetID] = l
 	case TypeInfo:
-		s.name = trim(e.Data().(*InfoEntry).Name)
+		s.name = jsonwire.Trim(e.Data().(*InfoEntry).Name)
 	}
 }
 

@@ -247,13 +247,16 @@ not json
 }
 
 func TestReadOnlyTouchesNothing(t *testing.T) {
+	o := options()
+	o.ReadOnly = true
+	if _, err := session.Open(memory.New(), o); kindOf(err) != session.NotFound {
+		t.Errorf("a log that is not there: %v", err)
+	}
 	for _, log := range []string{
 		header + entry("a", "", "1") + "{torn",
 		`{"type":"session","id":"old"}` + "\n" + `{"type":"message","message":{"role":"user","content":"x"}}`,
 	} {
 		store := memory.NewFrom([]byte(log))
-		o := options()
-		o.ReadOnly = true
 		s, err := session.Open(store, o)
 		if err != nil {
 			t.Fatal(err)

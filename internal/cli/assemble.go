@@ -232,6 +232,7 @@ func (p *program) prepare(a *Args) (*base, error) {
 	creds := p.openCredentials()
 	b := &base{p: p, args: a}
 	b.catalog, b.registry = p.startCatalog(creds)
+	forget(b.catalog.SecretNames())
 	if err := creds.store.Exposure(); err != nil && p.errTerminal {
 		p.warn("%s", sentence(err))
 	}
@@ -380,10 +381,8 @@ func (r *running) credentials(ctx context.Context, m *llm.Model) (harness.Creden
 // localEnv is this machine as the tools see it. Commands learn that an agent
 // runs them, and not the keys of its models.
 func (p *program) localEnv(c *catalog.Catalog, w *workspace) *env.Local {
-	secrets := c.SecretNames()
-	forget(secrets)
 	return &env.Local{
-		Hide:    secrets,
+		Hide:    c.SecretNames(),
 		Dir:     w.folders.Cwd,
 		Home:    p.home,
 		Shell:   w.settings.ShellPath(),

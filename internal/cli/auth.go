@@ -17,23 +17,32 @@ var authHelp string
 
 // authCommand is one of the commands behind "pinch auth".
 type authCommand struct {
-	name    string
-	usage   string   // behind the name
-	options []string // that it takes
-	words   int      // words beside options that it needs
-	run     func(ctx context.Context, p *program, a *authArgs) error
+	command
+	needs int // words beside options
+	do    func(ctx context.Context, p *program, a *authArgs) error
 }
 
 func authCommands() []authCommand {
+	asJSON := commandOption{long: "--json", about: "for programs"}
+	which := []commandOption{
+		{long: "--provider", arg: "PROVIDER", about: "whose credential", lists: listedProviders},
+		{long: "--model", arg: "MODEL", about: "that of a model's provider", lists: listedModels},
+	}
 	return []authCommand{
-		{"login", "PROVIDER [--api-key] [--keychain] [--no-browser]", []string{"--api-key", "--keychain", "--no-browser"}, 1, authLogin},
-		{"logout", "PROVIDER", nil, 1, authLogout},
-		{"status", "[--json]", []string{"--json"}, 0, authStatus},
-		{"check", "--provider PROVIDER | --model MODEL [--json] [--credentials] [--no-refresh]",
-			[]string{"--provider", "--model", "--json", "--credentials", "--no-refresh"}, 0, authCheck},
-		{"print-api-key", "--provider PROVIDER | --model MODEL", []string{"--provider", "--model"}, 0, authPrintKey},
-		{"print-bearer-token", "--provider PROVIDER | --model MODEL [--min-expiry 30m]",
-			[]string{"--provider", "--model", "--min-expiry"}, 0, authPrintToken},
+		{command{name: "login", usage: "PROVIDER [--api-key] [--keychain] [--no-browser]", options: []commandOption{
+			{long: "--api-key", about: "ask for an API key in any case"},
+			{long: "--keychain", about: "likewise, and keep it in the system's keychain"},
+			{long: "--no-browser", about: "print the address, or sign in with a code"},
+		}}, 1, authLogin},
+		{command{name: "logout", usage: "PROVIDER"}, 1, authLogout},
+		{command{name: "status", usage: "[--json]", options: []commandOption{asJSON}}, 0, authStatus},
+		{command{name: "check", usage: "--provider PROVIDER | --model MODEL [--json] [--credentials] [--no-refresh]",
+			options: append(slices.Clip(which), asJSON,
+				commandOption{long: "--credentials", about: "with the key or the token"},
+				commandOption{long: "--no-refresh", about: "renew no token and run no command"})}, 0, authCheck},
+		{command{name: "print-api-key", usage: "--provider PROVIDER | --model MODEL", options: which}, 0, authPrintKey},
+		{command{name: "print-bearer-token", usage: "--provider PROVIDER | --model MODEL [--min-expiry 30m]",
+			options: append(slices.Clip(which), commandOption{long: "--min-expiry", arg: "TIME", about: "how long it has to be good for"})}, 0, authPrintToken},
 	}
 }
 
@@ -43,7 +52,7 @@ type authArgs struct {
 	provider, model string
 	minExpiry       time.Duration // 0 when not said
 
-	apiKey, keychain, noBrowser, json, credentials, noRefresh, help bool
+	apiKey, keychain, noBrowser, json, credentials, noRefresh bool
 }
 
 // runAuth is "pinch auth".
@@ -63,19 +72,20 @@ func runAuth(ctx context.Context, p *program, _ *command, words []string) error 
 		return fmt.Errorf("Unknown auth command %q. Use %s, or %s", words[0], strings.Join(names[:last], ", "), names[last])
 	}
 	c := &commands[i]
+	c.name = "auth " + c.name
 	a, err := c.parse(words[1:])
-	if err != nil {
-		fmt.Fprintf(p.errs, "%s\nUsage: pinch auth %s %s\n", print.OneLine("Error: "+err.Error()), c.name, c.usage)
-		if c.name == "check" {
+	switch {
+	case err == errHelp:
+		_, err := fmt.Fprintf(p.out, "Usage: pinch %s\n\n%s", c.line(), authHelp)
+		return err
+	case err != nil:
+		fmt.Fprintf(p.errs, "%s\nUsage: pinch %s\n", print.OneLine("Error: "+err.Error()), c.line())
+		if c.name == "auth check" {
 			return exitError(2) // 1 is an answer of this command
 		}
 		return exitError(1)
 	}
-	if a.help {
-		_, err := fmt.Fprintf(p.out, "Usage: pinch auth %s %s\n\n%s", c.name, c.usage, authHelp)
-		return err
-	}
-	return c.run(ctx, p, a)
+	return c.do(ctx, p, a)
 }
 
 func isHelp(word string) bool { return word == "-h" || word == "--help" }
@@ -83,67 +93,40 @@ func isHelp(word string) bool { return word == "-h" || word == "--help" }
 // parse reads the words behind a command. No error repeats a word that could be
 // a key.
 func (c *authCommand) parse(words []string) (*authArgs, error) {
-	a := &authArgs{}
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		switch {
-		case isHelp(word):
-			a.help = true
-			continue
-		case !strings.HasPrefix(word, "-"):
-			a.words = append(a.words, word)
-			continue
-		case strings.HasPrefix(word, "--api-key=") || strings.HasPrefix(word, "--key") && word != "--keychain":
+	for _, word := range words {
+		if strings.HasPrefix(word, "--api-key=") || strings.HasPrefix(word, "--key") && word != "--keychain" {
 			return nil, fmt.Errorf("A key is never given as an argument, where other programs can read it: it is asked for")
-		case !slices.Contains(c.options, word):
-			name, _, _ := strings.Cut(word, "=")
-			return nil, fmt.Errorf("Unknown option %s for \"auth %s\"", name, c.name)
 		}
-		var err error
-		switch word {
-		case "--api-key":
-			a.apiKey = true
-		case "--keychain":
-			a.apiKey, a.keychain = true, true
-		case "--no-browser":
-			a.noBrowser = true
-		case "--json":
-			a.json = true
-		case "--credentials":
-			a.credentials = true
-		case "--no-refresh":
-			a.noRefresh = true
-		default:
-			if i++; i == len(words) {
-				return nil, fmt.Errorf("%s requires a value", word)
-			}
-			switch word {
-			case "--provider":
-				a.provider = words[i]
-			case "--model":
-				a.model = words[i]
-			case "--min-expiry":
-				a.minExpiry, err = parseLife(words[i])
-			}
-		}
-		if err != nil {
+	}
+	g, err := c.read(words)
+	if unknown, is := err.(*unknownOption); is {
+		unknown.option, _, _ = strings.Cut(unknown.option, "=")
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &authArgs{
+		words: g.words, provider: g.options["--provider"], model: g.options["--model"],
+		apiKey: g.has("--api-key") || g.has("--keychain"), keychain: g.has("--keychain"), noBrowser: g.has("--no-browser"),
+		json: g.has("--json"), credentials: g.has("--credentials"), noRefresh: g.has("--no-refresh"),
+	}
+	if g.has("--min-expiry") {
+		if a.minExpiry, err = parseLife(g.options["--min-expiry"]); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case a.help:
-		return a, nil
-	case len(a.words) > c.words && c.words == 0:
-		return nil, fmt.Errorf("\"auth %s\" takes no argument; a provider is named with --provider", c.name)
-	case len(a.words) > c.words && a.apiKey:
+	case len(a.words) > c.needs && c.needs == 0:
+		return nil, fmt.Errorf("%q takes no argument; a provider is named with --provider", c.name)
+	case len(a.words) > c.needs && a.apiKey:
 		return nil, fmt.Errorf("--api-key takes no value: the key is asked for, as other programs can read arguments")
-	case len(a.words) > c.words:
-		return nil, fmt.Errorf("\"auth %s\" takes one provider", c.name)
-	case len(a.words) < c.words || c.words == 1 && strings.TrimSpace(a.words[0]) == "":
-		return nil, fmt.Errorf("\"auth %s\" needs the name of a provider, such as openrouter", c.name)
-	case slices.Contains(c.options, "--provider") && strings.TrimSpace(a.provider) == "" && strings.TrimSpace(a.model) == "":
+	case len(a.words) > c.needs:
+		return nil, fmt.Errorf("%q takes one provider", c.name)
+	case len(a.words) < c.needs || c.needs == 1 && strings.TrimSpace(a.words[0]) == "":
+		return nil, fmt.Errorf("%q needs the name of a provider, such as openrouter", c.name)
+	case slices.ContainsFunc(c.options, func(o commandOption) bool { return o.long == "--provider" }) && strings.TrimSpace(a.provider) == "" && strings.TrimSpace(a.model) == "":
 		what := "Auth checks require"
-		if c.name != "check" {
+		if c.name != "auth check" {
 			what = "Printing a credential requires"
 		}
 		return nil, fmt.Errorf("%s --provider <provider> or --model <model>", what)
@@ -171,16 +154,7 @@ func parseLife(text string) (time.Duration, error) {
 func authTable() []command {
 	var list []command
 	for _, c := range authCommands() {
-		one := command{name: c.name, usage: c.usage}
-		for _, o := range c.options {
-			option := commandOption{long: o}
-			if o == "--provider" || o == "--model" || o == "--min-expiry" {
-				option.arg = "VALUE"
-				option.lists = map[string]listing{"--provider": listedProviders, "--model": listedModels}[o]
-			}
-			one.options = append(one.options, option)
-		}
-		list = append(list, one)
+		list = append(list, c.command)
 	}
 	return list
 }

@@ -50,8 +50,7 @@ func (r *running) goBack(ctx context.Context, a *Args) (string, error) {
 	case to.Summary == nil:
 		return "", nil
 	}
-	summary, _ := to.Summary.Data().(*session.BranchSummaryEntry)
-	return summary.Summary, nil
+	return to.Summary.Data().(*session.BranchSummaryEntry).Summary, nil
 }
 
 // entryOf is the entry of s that a person names by its id or the beginning of it.

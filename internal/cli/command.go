@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -51,31 +52,53 @@ func (g *given) has(long string) bool { _, ok := g.options[long]; return ok }
 // been said: help was asked for, or what is wrong stands on stderr and err is the
 // exit status.
 func (c *command) parse(p *program, words []string) (g *given, ok bool, err error) {
-	g = &given{options: map[string]string{}}
+	g, err = c.read(words)
+	switch unknown, is := err.(*unknownOption); {
+	case err == errHelp:
+		return nil, false, c.help(p.out)
+	case is:
+		return nil, false, p.misused("%v.\nUse \"pinch --help\" or \"pinch %s\".", unknown, c.line())
+	case err != nil:
+		return nil, false, p.misused("%v.\nUsage: pinch %s", err, c.line())
+	}
+	return g, true, nil
+}
+
+// errHelp says that help was asked for.
+var errHelp = errors.New("help")
+
+// unknownOption is an option that a command does not have.
+type unknownOption struct{ option, command string }
+
+func (e *unknownOption) Error() string {
+	return fmt.Sprintf("Unknown option %s for %q", printable(e.option), e.command)
+}
+
+// read sorts the words behind a command.
+func (c *command) read(words []string) (*given, error) {
+	g := &given{options: map[string]string{}}
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		switch j := slices.IndexFunc(c.options, func(o commandOption) bool { return word == o.long || word != "" && word == o.short }); {
 		case isHelp(word):
-			return nil, false, c.help(p.out)
+			return nil, errHelp
 		case word == "--":
 			g.words = append(g.words, words[i+1:]...)
 			i = len(words)
 		case j < 0 && strings.HasPrefix(word, "-") && word != "-" && !negative(word):
-			return nil, false, p.misused("Unknown option %s for %q.\nUse \"pinch --help\" or \"pinch %s\".", printable(word), c.name, c.line())
+			return nil, &unknownOption{word, c.name}
 		case j < 0:
 			g.words = append(g.words, word)
 		case c.options[j].arg == "":
 			g.options[c.options[j].long] = ""
-		case i+1 == len(words):
-			return nil, false, p.misused("%s requires a value.\nUsage: pinch %s", word, c.line())
+		case i+1 == len(words) || words[i+1] == "":
+			return nil, fmt.Errorf("%s requires a value", word)
 		default:
-			if i++; words[i] == "" {
-				return nil, false, p.misused("%s requires a value.\nUsage: pinch %s", word, c.line())
-			}
+			i++
 			g.options[c.options[j].long] = words[i]
 		}
 	}
-	return g, true, nil
+	return g, nil
 }
 
 // parseOptions is parse for a command that takes options alone.
@@ -149,6 +172,21 @@ func find(list []command, word string) *command {
 		return nil
 	}
 	return &list[i]
+}
+
+// sub is the command below c that the first word names, by its whole name; nil
+// for none.
+func (c *command) sub(words []string) *command {
+	if len(words) == 0 {
+		return nil
+	}
+	found := find(c.below, words[0])
+	if found == nil {
+		return nil
+	}
+	sub := *found
+	sub.name = c.name + " " + sub.name
+	return &sub
 }
 
 // missing refuses a command of the peer that this version has no use for, so

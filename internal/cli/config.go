@@ -26,6 +26,52 @@ A RESOURCE is a name or a path as the list shows it. A text that begins with a d
 goes behind --. Passwords in addresses are never shown.
 `
 
+// config is the settings of a working folder as commands show and change them:
+// single ones, the packages in them, and which resources are on.
+type config struct {
+	p *program
+	w *workspace
+}
+
+// openConfig reads the settings, and says which of them a command changes. With
+// --local the project's have to count.
+func (p *program) openConfig(g *given) (*config, settings.Scope, error) {
+	a := &Args{}
+	if g.has("--approve") || g.has("--no-approve") {
+		a.Approve = new(!g.has("--no-approve"))
+	}
+	w, err := p.openWorkspace(a, p.cwd)
+	if err != nil {
+		return nil, "", err
+	}
+	if !g.has("--local") {
+		return &config{p, w}, settings.User, w.settings.User.Err
+	}
+	if !w.trusted {
+		return nil, "", errNotTrusted
+	}
+	return &config{p, w}, settings.Project, w.settings.Project.Err
+}
+
+// file is the settings file of a scope, nil for that of a project that does not
+// count.
+func (s *config) file(scope settings.Scope) *settings.File {
+	if scope == settings.Project {
+		return s.w.settings.Project
+	}
+	return s.w.settings.User
+}
+
+// openWholeConfig is openConfig for commands that show what is in force: a file of
+// the project that cannot be used is an error too, as what it says is not known.
+func (p *program) openWholeConfig(g *given) (*config, settings.Scope, error) {
+	s, scope, err := p.openConfig(g)
+	if err == nil && s.w.settings.Project != nil {
+		err = s.w.settings.Project.Err
+	}
+	return s, scope, err
+}
+
 // configCommands are the words behind "pinch config".
 func configCommands(approve, local []commandOption) []command {
 	asJSON := commandOption{long: "--json", about: "for programs"}
@@ -45,20 +91,14 @@ func configCommands(approve, local []commandOption) []command {
 
 // runConfig is "pinch config".
 func runConfig(ctx context.Context, p *program, c *command, words []string) error {
-	if len(words) > 0 {
-		if below := find(c.below, words[0]); below != nil {
-			below.name = c.name + " " + below.name
-			return below.run(ctx, p, below, words[1:])
-		}
+	if sub := c.sub(words); sub != nil {
+		return sub.run(ctx, p, sub, words[1:])
 	}
-	g, ok, err := c.parse(p, words)
+	g, ok, err := c.parseOptions(p, words)
 	if !ok {
 		return err
 	}
-	if len(g.words) > 0 {
-		return p.misused("Unexpected argument %s.\nUsage: pinch %s", printable(g.words[0]), c.line())
-	}
-	s, _, err := p.openConfig(g)
+	s, _, err := p.openWholeConfig(g)
 	if err != nil {
 		return err
 	}
@@ -85,18 +125,8 @@ func runConfig(ctx context.Context, p *program, c *command, words []string) erro
 	return err
 }
 
-// openConfig is openPackages where a file of the project that cannot be used is an
-// error too: what it says is not known.
-func (p *program) openConfig(g *given) (*packageShelf, settings.Scope, error) {
-	s, scope, err := p.openPackages(g)
-	if err == nil && s.w.settings.Project != nil {
-		err = s.w.settings.Project.Err
-	}
-	return s, scope, err
-}
-
 // files says where settings come from.
-func (s *packageShelf) files() string {
+func (s *config) files() string {
 	where := func(f *settings.File) string {
 		if f == nil {
 			return "not trusted, so nothing of it counts: pinch trust yes"
@@ -176,7 +206,7 @@ func runConfigGet(_ context.Context, p *program, c *command, words []string) err
 	if len(g.words) != 1 {
 		return p.misused("Usage: pinch %s", c.line())
 	}
-	s, _, err := p.openConfig(g)
+	s, _, err := p.openWholeConfig(g)
 	if err != nil {
 		return err
 	}
@@ -246,9 +276,9 @@ func runConfigUnset(ctx context.Context, p *program, c *command, words []string)
 }
 
 // openToWrite reads the words behind a command that changes one setting, whose
-// name is the first of so many. Without a shelf everything has been said, or err
+// name is the first of so many. Without a config everything has been said, or err
 // is set.
-func (p *program) openToWrite(c *command, words []string, want int) (*packageShelf, settings.Scope, *given, error) {
+func (p *program) openToWrite(c *command, words []string, want int) (*config, settings.Scope, *given, error) {
 	g, ok, err := c.parse(p, words)
 	if !ok {
 		return nil, "", nil, err
@@ -259,7 +289,7 @@ func (p *program) openToWrite(c *command, words []string, want int) (*packageShe
 	if group := settings.Group(g.words[0]); len(group) > 0 {
 		return nil, "", nil, fmt.Errorf("%s is no single setting: %s", g.words[0], strings.Join(group, ", "))
 	}
-	s, scope, err := p.openPackages(g)
+	s, scope, err := p.openConfig(g)
 	if err != nil {
 		return nil, "", nil, err
 	}
@@ -267,7 +297,7 @@ func (p *program) openToWrite(c *command, words []string, want int) (*packageShe
 }
 
 // remarkWritten tells a person when what was written does not count here.
-func (s *packageShelf) remarkWritten(name string, scope settings.Scope) error {
+func (s *config) remarkWritten(name string, scope settings.Scope) error {
 	if project := s.w.settings.Project; scope == settings.User && project != nil && project.Has(name) {
 		s.p.warn("This project's settings have %s too, and theirs count here; -l changes them", name)
 	}

@@ -18,7 +18,7 @@ import (
 
 // inventory lists the resources that the settings as they are now decide about;
 // without the project, as if there were none.
-func (s *packageShelf) inventory(withProject bool) ([]resource.Item, []resource.Diagnostic) {
+func (s *config) inventory(withProject bool) ([]resource.Item, []resource.Diagnostic) {
 	now := s.w.store.Settings()
 	lists := func(f *settings.File) map[string]resource.Entries {
 		byKind := map[string]resource.Entries{}
@@ -36,24 +36,34 @@ func (s *packageShelf) inventory(withProject bool) ([]resource.Item, []resource.
 	}), problems
 }
 
-// itemState is what becomes of a resource.
+// itemState is what becomes of a resource, for programs.
 func itemState(kind string, on bool) string {
 	switch {
 	case !on:
 		return "off"
 	case kind == "extensions":
-		return "inactive, needs a JavaScript host"
-	case kind == "themes":
-		return "kept for the interactive terminal"
+		return "inactive"
 	}
 	return "on"
+}
+
+// shownState is itemState for a person.
+func shownState(kind string, on bool) string {
+	switch state := itemState(kind, on); {
+	case state == "inactive":
+		return "inactive, needs a JavaScript host"
+	case state == "on" && kind == "themes":
+		return "kept for the interactive terminal"
+	default:
+		return state
+	}
 }
 
 // itemName is a resource in a sentence: skill tidy.
 func itemName(i *resource.Item) string { return strings.TrimSuffix(i.Kind, "s") + " " + i.Name() }
 
 // origin is where resources come from, as a heading.
-func (s *packageShelf) origin(i *resource.Item) string {
+func (s *config) origin(i *resource.Item) string {
 	of := i.Source
 	owner := map[resource.Scope]string{resource.User: "Your", resource.Project: "Project"}[of.Scope]
 	switch {
@@ -68,7 +78,7 @@ func (s *packageShelf) origin(i *resource.Item) string {
 }
 
 // itemsTable lists resources by their origin.
-func (s *packageShelf) itemsTable(items []resource.Item) string {
+func (s *config) itemsTable(items []resource.Item) string {
 	var origins []string
 	byOrigin := map[string][]*resource.Item{}
 	for i := range items {
@@ -83,7 +93,7 @@ func (s *packageShelf) itemsTable(items []resource.Item) string {
 	for _, o := range origins {
 		fmt.Fprintf(w, "\n%s\n", visible(o))
 		for _, i := range byOrigin[o] {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", strings.TrimSuffix(i.Kind, "s"), visible(i.Name()), itemState(i.Kind, i.On), visible(i.Short()))
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", strings.TrimSuffix(i.Kind, "s"), visible(i.Name()), shownState(i.Kind, i.On), visible(i.Short()))
 		}
 	}
 	w.Flush()
@@ -97,15 +107,11 @@ func appendItems(b []byte, items []resource.Item) []byte {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		state, _, _ := strings.Cut(itemState(i.Kind, i.On), ",")
-		if i.On && i.Kind == "themes" {
-			state = "on"
-		}
 		o := jsonwire.Begin(b)
 		o.Text("kind", i.Kind)
 		o.Text("name", i.Name())
 		o.Text("path", i.Path)
-		o.Text("state", state)
+		o.Text("state", itemState(i.Kind, i.On))
 		o.Text("scope", string(i.Source.Scope))
 		o.Text("origin", i.Source.Origin)
 		o.Text("source", settings.WithoutPasswords(i.Source.Source))
@@ -124,7 +130,7 @@ func switchTo(on bool) commandFunc {
 		if len(g.words) == 0 {
 			return p.misused("Usage: pinch %s", c.line())
 		}
-		s, scope, err := p.openPackages(g)
+		s, scope, err := p.openConfig(g)
 		if err != nil {
 			return err
 		}
@@ -164,7 +170,7 @@ func switchTo(on bool) commandFunc {
 
 // find lists what a word means: the resource of a path, else those that the list
 // shows with this path, or that have this name.
-func (s *packageShelf) find(all []resource.Item, word string) []resource.Item {
+func (s *config) find(all []resource.Item, word string) []resource.Item {
 	// A path may mean the folder of a SKILL.md.
 	means := func(path, file string) bool {
 		return path == file || filepath.Base(file) == "SKILL.md" && path == filepath.Dir(file)
@@ -186,7 +192,7 @@ func (s *packageShelf) find(all []resource.Item, word string) []resource.Item {
 }
 
 // switchItem switches one resource in the settings of a scope, and says so.
-func (s *packageShelf) switchItem(ctx context.Context, item *resource.Item, on bool, scope settings.Scope) error {
+func (s *config) switchItem(ctx context.Context, item *resource.Item, on bool, scope settings.Scope) error {
 	state := func(withProject bool) (now resource.Item, all []resource.Item) {
 		all, _ = s.inventory(withProject)
 		i := slices.IndexFunc(all, func(i resource.Item) bool { return i.Kind == item.Kind && i.Path == item.Path })
@@ -210,20 +216,20 @@ func (s *packageShelf) switchItem(ctx context.Context, item *resource.Item, on b
 			return err
 		}
 		if now, _ = state(ofProject); now.On != on {
-			return fmt.Errorf("%s is still %s: another entry for it in %s decides; take that away", itemName(item), itemState(item.Kind, now.On), s.file(scope).Path)
+			return fmt.Errorf("%s is still %s: another entry for it in %s decides; take that away", itemName(item), shownState(item.Kind, now.On), s.file(scope).Path)
 		}
 	}
-	if err := s.p.printLine("%s is %s%s", itemName(item), itemState(item.Kind, on), already); err != nil {
+	if err := s.p.printLine("%s is %s%s", itemName(item), shownState(item.Kind, on), already); err != nil {
 		return err
 	}
 	if here, _ := state(true); here.On != on {
-		s.p.warn("In this project %s is %s: its own settings say so, and -l changes them", itemName(item), itemState(item.Kind, here.On))
+		s.p.warn("In this project %s is %s: its own settings say so, and -l changes them", itemName(item), shownState(item.Kind, here.On))
 	}
 	return nil
 }
 
 // switchFile switches a resource of a folder, or one that a list names.
-func (s *packageShelf) switchFile(ctx context.Context, item *resource.Item, on bool, scope settings.Scope, all []resource.Item) error {
+func (s *config) switchFile(ctx context.Context, item *resource.Item, on bool, scope settings.Scope, all []resource.Item) error {
 	override := false
 	if scope == settings.Project {
 		users, _ := s.inventory(false)
@@ -260,11 +266,8 @@ func texts(list []jsontext.Value) []string {
 
 // switchOffer switches a resource of a package, in the entry of the package. In
 // the project's settings one comes to be that changes the user's.
-func (s *packageShelf) switchOffer(ctx context.Context, item *resource.Item, on bool, scope settings.Scope, all []resource.Item) error {
-	of := settings.User
-	if item.Source.Scope == resource.Project {
-		of = settings.Project
-	}
+func (s *config) switchOffer(ctx context.Context, item *resource.Item, on bool, scope settings.Scope, all []resource.Item) error {
+	of := settings.Scope(item.Source.Scope)
 	place, _ := s.place(item.Source.Source, of)
 	return s.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
 		i := slices.IndexFunc(list, s.is(place, scope))
@@ -313,7 +316,7 @@ func (s *packageShelf) switchOffer(ctx context.Context, item *resource.Item, on 
 }
 
 // sourceFor is the source of a package as settings of another scope name it.
-func (s *packageShelf) sourceFor(source string, place resource.PackagePlace, scope settings.Scope) string {
+func (s *config) sourceFor(source string, place resource.PackagePlace, scope settings.Scope) string {
 	if place.Kind != resource.LocalPackage {
 		return source
 	}

@@ -288,15 +288,15 @@ func (d *doctor) resources(w *workspace) {
 // packages compares what is installed with what was. What is not there at all is
 // among the remarks on resources.
 func (d *doctor) packages(w *workspace) {
-	shelf := &packageShelf{d.p, w}
+	conf := &config{d.p, w}
 	intact := 0
 	for _, scope := range []settings.Scope{settings.User, settings.Project} {
-		file := shelf.file(scope)
+		file := conf.file(scope)
 		if file == nil {
 			continue
 		}
 		for _, entry := range file.Packages() {
-			place, ok := shelf.place(entry.Source, scope)
+			place, ok := conf.place(entry.Source, scope)
 			if !ok || place.Kind == resource.LocalPackage {
 				continue // it is used as it stands
 			}

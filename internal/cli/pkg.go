@@ -24,49 +24,14 @@ ssh address of a git repository. A folder is used where it is. Nothing of a pack
 is run when it is installed.
 `
 
-// packageShelf is the packages of this run's settings.
-type packageShelf struct {
-	p *program
-	w *workspace
-}
-
-// openPackages finds the settings that packages stand in. With --local the
-// project's have to count.
-func (p *program) openPackages(g *given) (*packageShelf, settings.Scope, error) {
-	a := &Args{}
-	if g.has("--approve") || g.has("--no-approve") {
-		a.Approve = new(!g.has("--no-approve"))
-	}
-	w, err := p.openWorkspace(a, p.cwd)
-	if err != nil {
-		return nil, "", err
-	}
-	if !g.has("--local") {
-		return &packageShelf{p, w}, settings.User, w.settings.User.Err
-	}
-	if !w.trusted {
-		return nil, "", errNotTrusted
-	}
-	return &packageShelf{p, w}, settings.Project, w.settings.Project.Err
-}
-
-// file is the settings file of a scope, nil for that of a project that does not
-// count.
-func (s *packageShelf) file(scope settings.Scope) *settings.File {
-	if scope == settings.Project {
-		return s.w.settings.Project
-	}
-	return s.w.settings.User
-}
-
 // place says where the package of a source is that stands in the settings of a
 // scope.
-func (s *packageShelf) place(source string, scope settings.Scope) (resource.PackagePlace, bool) {
+func (s *config) place(source string, scope settings.Scope) (resource.PackagePlace, bool) {
 	return s.placeFrom(source, s.file(scope).Folder(), scope)
 }
 
 // asked is place for a source as a person writes it, here.
-func (s *packageShelf) asked(source string, scope settings.Scope) (resource.PackagePlace, error) {
+func (s *config) asked(source string, scope settings.Scope) (resource.PackagePlace, error) {
 	place, ok := s.placeFrom(source, s.p.cwd, scope)
 	if !ok {
 		return place, fmt.Errorf("%q is not the source of a package", source)
@@ -74,16 +39,12 @@ func (s *packageShelf) asked(source string, scope settings.Scope) (resource.Pack
 	return place, nil
 }
 
-func (s *packageShelf) placeFrom(source, folder string, scope settings.Scope) (resource.PackagePlace, bool) {
-	of := resource.User
-	if scope == settings.Project {
-		of = resource.Project
-	}
-	return s.w.folders.PlacePackage(source, folder, of)
+func (s *config) placeFrom(source, folder string, scope settings.Scope) (resource.PackagePlace, bool) {
+	return s.w.folders.PlacePackage(source, folder, resource.Scope(scope))
 }
 
 // installer fetches packages as the settings say.
-func (s *packageShelf) installer(scope settings.Scope) (*packages.Installer, error) {
+func (s *config) installer(scope settings.Scope) (*packages.Installer, error) {
 	request, err := requestOptions(s.w.settings)
 	if err != nil {
 		return nil, err
@@ -123,7 +84,7 @@ func (c *command) oneSource(p *program, g *given) (string, error) {
 
 // namedPackage is the package that a command is about.
 type namedPackage struct {
-	shelf  *packageShelf
+	conf   *config
 	scope  settings.Scope
 	source string
 	place  resource.PackagePlace
@@ -140,13 +101,13 @@ func (c *command) onePackage(p *program, words []string, doing string) (*namedPa
 	if n.source, err = c.oneSource(p, g); err != nil {
 		return nil, err
 	}
-	if n.shelf, n.scope, err = p.openPackages(g); err != nil {
+	if n.conf, n.scope, err = p.openConfig(g); err != nil {
 		return nil, err
 	}
 	if err := p.printLine(doing+" %s...", n.source); err != nil {
 		return nil, err
 	}
-	if n.place, err = n.shelf.asked(n.source, n.scope); err != nil {
+	if n.place, err = n.conf.asked(n.source, n.scope); err != nil {
 		return nil, err
 	}
 	return n, nil
@@ -157,7 +118,7 @@ func runInstall(ctx context.Context, p *program, c *command, words []string) err
 	if n == nil {
 		return err
 	}
-	shelf, scope, source, place := n.shelf, n.scope, n.source, n.place
+	conf, scope, source, place := n.conf, n.scope, n.source, n.place
 	if place.Kind == resource.LocalPackage {
 		switch info, err := os.Stat(place.Dir); {
 		case err != nil:
@@ -166,29 +127,29 @@ func runInstall(ctx context.Context, p *program, c *command, words []string) err
 			return fmt.Errorf("%s is a pipe or a device: a package is a folder", place.Dir)
 		}
 	}
-	in, err := shelf.installer(scope)
+	in, err := conf.installer(scope)
 	if err != nil {
 		return err
 	}
 	if _, err := in.Install(ctx, source, place, false); err != nil {
 		return err
 	}
-	if err := shelf.enter(ctx, source, place, scope); err != nil {
+	if err := conf.enter(ctx, source, place, scope); err != nil {
 		return err
 	}
 	if err := p.printLine("Installed %s", source); err != nil {
 		return err
 	}
-	shelf.remark(place)
+	conf.remark(place)
 	if scope == settings.Project && p.errTerminal {
-		return shelf.remarkTrust("the package does")
+		return conf.remarkTrust("the package does")
 	}
 	return nil
 }
 
 // remarkTrust tells a person when what was written for the project does not count from now
 // on: this run may have been told to trust it, and what had nothing to trust needed no word.
-func (s *packageShelf) remarkTrust(what string) error {
+func (s *config) remarkTrust(what string) error {
 	store, err := resource.ReadTrust(s.w.folders.Agent)
 	if err != nil {
 		return err
@@ -202,7 +163,7 @@ func (s *packageShelf) remarkTrust(what string) error {
 
 // enter puts a package into the settings. An entry of it that is there already
 // gets the new source and keeps its filters.
-func (s *packageShelf) enter(ctx context.Context, source string, place resource.PackagePlace, scope settings.Scope) error {
+func (s *config) enter(ctx context.Context, source string, place resource.PackagePlace, scope settings.Scope) error {
 	source = s.sourceFor(strings.TrimSpace(source), place, scope)
 	return s.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
 		i := slices.IndexFunc(list, s.is(place, scope))
@@ -219,7 +180,7 @@ func (s *packageShelf) enter(ctx context.Context, source string, place resource.
 }
 
 // is tells the entries of a package.
-func (s *packageShelf) is(place resource.PackagePlace, scope settings.Scope) func(entry jsontext.Value) bool {
+func (s *config) is(place resource.PackagePlace, scope settings.Scope) func(entry jsontext.Value) bool {
 	return func(entry jsontext.Value) bool {
 		if entry.Kind() == '{' {
 			entry = jsonwire.Get(entry, "source")
@@ -235,7 +196,7 @@ func (s *packageShelf) is(place resource.PackagePlace, scope settings.Scope) fun
 
 // remark tells what a person should know of a package: what is hidden in its
 // texts, and what of it does nothing here.
-func (s *packageShelf) remark(place resource.PackagePlace) {
+func (s *config) remark(place resource.PackagePlace) {
 	o := resource.Folders{Agent: s.w.folders.Agent, Home: s.w.folders.Home, Cwd: place.Dir}
 	found, _ := resource.FindPackages(resource.PackageOptions{Folders: o, Temporary: []string{place.Dir}})
 	var report resourceReport
@@ -267,11 +228,11 @@ func runRemove(ctx context.Context, p *program, c *command, words []string) erro
 	if n == nil {
 		return err
 	}
-	shelf, scope, source, place := n.shelf, n.scope, n.source, n.place
-	err = shelf.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
+	conf, scope, source, place := n.conf, n.scope, n.source, n.place
+	err = conf.w.store.EditPackages(ctx, scope, func(list []jsontext.Value) ([]settings.Change, error) {
 		var changes []settings.Change
 		for i, entry := range slices.Backward(list) { // so that those before keep their numbers
-			if shelf.is(place, scope)(entry) {
+			if conf.is(place, scope)(entry) {
 				changes = append(changes, settings.Unset(fmt.Sprintf("packages.%d", i)))
 			}
 		}
@@ -286,7 +247,7 @@ func runRemove(ctx context.Context, p *program, c *command, words []string) erro
 	if err != nil {
 		return err
 	}
-	in, err := shelf.installer(scope)
+	in, err := conf.installer(scope)
 	if err != nil {
 		return err
 	}
@@ -311,13 +272,13 @@ func runList(_ context.Context, p *program, c *command, words []string) error {
 	if !ok {
 		return err
 	}
-	shelf, _, err := p.openPackages(g)
+	conf, _, err := p.openConfig(g)
 	if err != nil {
 		return err
 	}
 	sections := 0
 	for _, scope := range []settings.Scope{settings.User, settings.Project} {
-		file := shelf.file(scope)
+		file := conf.file(scope)
 		if file == nil || len(file.Packages()) == 0 {
 			continue
 		}
@@ -326,7 +287,7 @@ func runList(_ context.Context, p *program, c *command, words []string) error {
 		}
 		fmt.Fprintln(p.out, map[settings.Scope]string{settings.User: "User packages:", settings.Project: "Project packages:"}[scope])
 		for _, entry := range file.Packages() {
-			if err := shelf.show(entry, scope, g.has("--verbose")); err != nil {
+			if err := conf.show(entry, scope, g.has("--verbose")); err != nil {
 				return err
 			}
 		}
@@ -338,7 +299,7 @@ func runList(_ context.Context, p *program, c *command, words []string) error {
 }
 
 // show lists a package.
-func (s *packageShelf) show(entry settings.Package, scope settings.Scope, verbose bool) error {
+func (s *config) show(entry settings.Package, scope settings.Scope, verbose bool) error {
 	p := s.p
 	filtered := ""
 	if entry.Delta || entry.Extensions != nil || entry.Skills != nil || entry.Prompts != nil || entry.Themes != nil {
@@ -383,17 +344,17 @@ func (s *packageShelf) show(entry settings.Package, scope settings.Scope, verbos
 }
 
 // showOffers lists what a package offers, and what becomes of it.
-func (s *packageShelf) showOffers(entry settings.Package, place resource.PackagePlace) error {
+func (s *config) showOffers(entry settings.Package, place resource.PackagePlace) error {
 	only := resource.PackageEntry(entry)
 	only.Source = place.Dir
 	found, _ := resource.FindPackages(resource.PackageOptions{
 		Folders: s.w.folders, User: resource.PackageEntries{Folder: s.w.folders.Cwd, List: []resource.PackageEntry{only}},
 	})
 	if len(found) == 0 { // a file
-		return s.p.printLine("      extension: inactive, needs a JavaScript host")
+		return s.p.printLine("      extension: %s", shownState("extensions", true))
 	}
 	for _, offer := range found[0].Offers() {
-		state := itemState(offer.Kind, offer.Chosen)
+		state := shownState(offer.Kind, offer.On)
 		name, err := filepath.Rel(place.Dir, offer.Path)
 		if err != nil {
 			name = offer.Path

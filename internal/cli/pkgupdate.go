@@ -61,24 +61,24 @@ func (p *program) updatePackages(ctx context.Context, g *given, source string) e
 	if p.offline() {
 		return p.printLine("Skipped package updates (offline mode)")
 	}
-	shelf, _, err := p.openPackages(g)
+	conf, _, err := p.openConfig(g)
 	if err != nil {
 		return err
 	}
 	matched, failed := false, false
 	for _, scope := range []settings.Scope{settings.Project, settings.User} {
-		file := shelf.file(scope)
+		file := conf.file(scope)
 		if file == nil {
 			continue
 		}
-		in, err := shelf.installer(scope)
+		in, err := conf.installer(scope)
 		if err != nil {
 			return err
 		}
 		for _, entry := range file.Packages() {
-			place, ok := shelf.place(entry.Source, scope)
+			place, ok := conf.place(entry.Source, scope)
 			if source != "" {
-				if wanted, _ := shelf.placeFrom(source, p.cwd, scope); wanted.Identity != place.Identity {
+				if wanted, _ := conf.placeFrom(source, p.cwd, scope); wanted.Identity != place.Identity {
 					continue
 				}
 			}
@@ -88,7 +88,7 @@ func (p *program) updatePackages(ctx context.Context, g *given, source string) e
 				failed = true
 				continue
 			}
-			if err := shelf.update(ctx, in, entry.Source, place, g.has("--force")); err != nil {
+			if err := conf.update(ctx, in, entry.Source, place, g.has("--force")); err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
@@ -109,7 +109,7 @@ func (p *program) updatePackages(ctx context.Context, g *given, source string) e
 }
 
 // update brings one package up to date.
-func (s *packageShelf) update(ctx context.Context, in *packages.Installer, source string, place resource.PackagePlace, force bool) error {
+func (s *config) update(ctx context.Context, in *packages.Installer, source string, place resource.PackagePlace, force bool) error {
 	if place.Kind == resource.LocalPackage {
 		return nil
 	}

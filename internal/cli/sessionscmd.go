@@ -54,12 +54,8 @@ func sessionsCommands(listed []commandOption, kept commandOption) []command {
 // runSessions is "pinch sessions".
 func runSessions(ctx context.Context, p *program, c *command, words []string) error {
 	name := "list"
-	if len(words) > 0 {
-		if sub := find(c.below, words[0]); sub != nil {
-			name, words = sub.name, words[1:]
-			c = new(*sub)
-			c.name = "sessions " + name
-		}
+	if sub := c.sub(words); sub != nil {
+		name, c, words = words[0], sub, words[1:]
 	}
 	g, ok, err := c.parse(p, words)
 	if !ok {
@@ -138,14 +134,9 @@ func (p *program) showTree(m jsonl.Match) error {
 	return writeTree(p.out, s)
 }
 
-// openToRead opens a session that may be in use; there has to be one.
+// openToRead opens a session that may be in use.
 func openToRead(m jsonl.Match) (*session.Session, error) {
-	if _, err := os.Stat(m.Path); err != nil {
-		return nil, &session.Error{Kind: session.NotFound, Op: "open", Path: m.Path, Err: err}
-	}
-	o := jsonl.Options{}
-	o.ReadOnly = true
-	return jsonl.Open(m.Path, o)
+	return jsonl.Open(m.Path, jsonl.Options{Options: session.Options{ReadOnly: true}})
 }
 
 // sharesBeginning reports whether arg, the beginning of the id of m, is that of

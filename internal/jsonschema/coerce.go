@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
@@ -267,7 +266,7 @@ func convert(t string, v *value) *value {
 // parseNumber reads text as JavaScript's Number does, except that text without
 // a digit is no number, and gives it in JSON form.
 func parseNumber(text string) (string, bool) {
-	text = strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' })
+	text = jsonwire.Trim(text)
 	if len(text) > 2 && text[0] == '0' {
 		switch text[1] {
 		case 'x', 'X', 'o', 'O', 'b', 'B':

@@ -97,3 +97,12 @@ func TestReaderWalksAndSkipsOtherKinds(t *testing.T) {
 		t.Fatal(err, n, f, ok)
 	}
 }
+
+func TestUTF16Prefix(t *testing.T) {
+	const s = "aé€😀\xED\xA0\xBDz" // the half of a pair before the z
+	for units, want := range []string{"", "a", "aé", "aé€", "aé€", "aé€😀", "aé€😀\xED\xA0\xBD", s, s} {
+		if got := UTF16Prefix(s, units); got != want {
+			t.Errorf("%d units: %q, want %q", units, got, want)
+		}
+	}
+}

@@ -292,6 +292,26 @@ func UTF16Len[S ~string | ~[]byte](s S) int {
 	return n
 }
 
+// UTF16Prefix is the longest beginning of s that has at most so many UTF-16 code
+// units and ends between two characters.
+func UTF16Prefix(s string, units int) string {
+	i := 0
+	for i < len(s) {
+		size, n := 3, 1 // half of a pair
+		if SurrogateAt(s, i) == 0 {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(s[i:]); r > 0xFFFF {
+				n = 2
+			}
+		}
+		if units -= n; units < 0 {
+			break
+		}
+		i += size
+	}
+	return s[:i]
+}
+
 // AppendFloat appends f in the shortest form that JavaScript prints: exponents
 // from 1e21 and below 1e-6, -0 as 0, NaN and infinities as null.
 func AppendFloat(dst []byte, f float64) []byte {
@@ -494,9 +514,10 @@ func distinct(dst []byte, spans []span) bool {
 func Blank(s string) bool { return Trim(s) == "" }
 
 // Trim is s without the white space, as Blank knows it, at its ends.
-func Trim(s string) string { return strings.TrimFunc(s, isSpace) }
+func Trim(s string) string { return strings.TrimFunc(s, IsSpace) }
 
-func isSpace(r rune) bool {
+// IsSpace reports whether r is white space, as Blank knows it.
+func IsSpace(r rune) bool {
 	switch {
 	case r == ' ' || r >= '\t' && r <= '\r' || r == 0xA0 || r == 0x1680 || r == 0xFEFF:
 		return true

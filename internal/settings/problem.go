@@ -85,18 +85,18 @@ func suggest(root object, name string) string {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		parent, last = name[:i+1], name[i+1:]
 	}
-	meant := spelling.Meant(last, func(yield func(string) bool) {
-		for _, k := range keys() {
-			rest, ok := strings.CutPrefix(k.name, parent)
-			if !ok || k.old {
-				continue
-			}
-			rest, _, _ = strings.Cut(rest, ".")
-			if root.at(strings.Split(parent+rest, ".")) == nil && !yield(rest) {
-				return
-			}
+	var absent []string
+	for _, k := range keys() {
+		rest, ok := strings.CutPrefix(k.name, parent)
+		if !ok || k.old {
+			continue
 		}
-	})
+		rest, _, _ = strings.Cut(rest, ".")
+		if root.at(strings.Split(parent+rest, ".")) == nil {
+			absent = append(absent, rest)
+		}
+	}
+	meant := spelling.Meant(last, absent)
 	if meant == "" {
 		return ""
 	}

@@ -39,7 +39,7 @@ func (s *Settings) All() []Setting {
 	for _, k := range keys() {
 		switch {
 		case k.old:
-		case addsUp(k.name) && listed(s.User, k.name) && listed(s.Project, k.name):
+		case s.addsUp(&k):
 			list = append(list, Setting{Name: k.name, Value: shown(k.kind, s.User.Raw(k.name)), Origin: User})
 			fallthrough
 		default:
@@ -101,9 +101,9 @@ func membersOf(k kind) func(name string) kind {
 	return nil
 }
 
-// addsUp reports whether the lists of both files count.
-func addsUp(name string) bool {
-	return slices.Contains([]string{"skills", "prompts", "extensions", "themes", "packages"}, name)
+// addsUp reports whether both files have a list of a setting, and both count.
+func (s *Settings) addsUp(k *key) bool {
+	return k.adds && listed(s.User, k.name) && listed(s.Project, k.name)
 }
 
 func listed(f *File, name string) bool { v := f.Raw(name); return v != nil && v[0] == '[' }
@@ -130,7 +130,7 @@ func (s *Settings) Get(name string) (jsontext.Value, error) {
 	}
 	value := s.at(split(name)...)
 	switch {
-	case addsUp(name) && listed(s.User, name) && listed(s.Project, name):
+	case name == of.name && s.addsUp(of):
 		user, project := s.User.Raw(name), s.Project.Raw(name)
 		value = joinLists(user, project)
 	case value == nil || value[0] == 'n':

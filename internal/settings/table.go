@@ -17,6 +17,7 @@ type key struct {
 	strict   bool   // a bad value is an error where it is used
 	later    bool   // not of use in print and JSON mode
 	old      bool   // a name of former times, see migrate
+	adds     bool   // a list of which those of both files count
 }
 
 // keys is the table of all settings. A project cannot set those of the user: it
@@ -66,12 +67,12 @@ var keys = sync.OnceValue(func() []key {
 		{name: "shellPath", kind: text{}, note: "`bash`, else `sh`", means: "shell that runs commands"},
 		{name: "shellCommandPrefix", kind: text{}, means: "text that is put before each command"},
 
-		{name: "skills", kind: texts, standard: `[]`, means: "more files and folders with skills; `!glob`, `+path` and `-path` filter what is found by itself. Those of user and project add up"},
-		{name: "prompts", kind: texts, standard: `[]`, means: "the same for prompt templates"},
-		{name: "extensions", kind: texts, standard: `[]`, later: true, means: "the same for extensions; `-builtin:name` switches a built-in one off"},
-		{name: "themes", kind: texts, standard: `[]`, later: true, means: "the same for themes"},
+		{name: "skills", kind: texts, adds: true, standard: `[]`, means: "more files and folders with skills; `!glob`, `+path` and `-path` filter what is found by itself. Those of user and project add up"},
+		{name: "prompts", kind: texts, adds: true, standard: `[]`, means: "the same for prompt templates"},
+		{name: "extensions", kind: texts, adds: true, standard: `[]`, later: true, means: "the same for extensions; `-builtin:name` switches a built-in one off"},
+		{name: "themes", kind: texts, adds: true, standard: `[]`, later: true, means: "the same for themes"},
 		{name: "packages", kind: list{either{text{}, record{"source": text{}, "autoload": boolean{}, "extensions": texts, "skills": texts, "prompts": texts, "themes": texts}}},
-			standard: `[]`, means: "installed packages: a source, or an object with `source`, `autoload` and filters by kind of resource. Those of user and project add up"},
+			adds: true, standard: `[]`, means: "installed packages: a source, or an object with `source`, `autoload` and filters by kind of resource. Those of user and project add up"},
 		{name: "npmCommand", kind: texts, standard: `["npm"]`, later: true, means: "kept for pi, which installs packages with this command; pinch fetches them itself"},
 		{name: "enableSkillCommands", kind: boolean{}, standard: `true`, later: true, means: "whether skills are suggested as commands"},
 		{name: "codemode.mode", kind: oneOf{"on", "only"}, standard: `"on"`, later: true, means: "whether the tools that scripts call can be called directly too"},

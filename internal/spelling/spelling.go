@@ -2,10 +2,7 @@
 // their own.
 package spelling
 
-import (
-	"iter"
-	"strings"
-)
+import "strings"
 
 // maxLen bounds the names that are compared, in bytes.
 const maxLen = 64
@@ -14,7 +11,7 @@ const maxLen = 64
 // which it is but for case, _ and -, an s at its end, or one letter, two in a
 // long name and none in a short one. It is "" when there is none, or when two
 // are equally near.
-func Meant(name string, known iter.Seq[string]) string {
+func Meant(name string, known []string) string {
 	if len(name) > maxLen {
 		return ""
 	}
@@ -30,7 +27,7 @@ func Meant(name string, known iter.Seq[string]) string {
 	}
 	meant, most := "", 2*allowed+1
 	least := most + 1
-	for k := range known {
+	for _, k := range known {
 		other := fold(k)
 		d := 0
 		switch { // an s is less than a letter

@@ -1,7 +1,6 @@
 package spelling
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -30,14 +29,14 @@ func TestMeant(t *testing.T) {
 		"_":                        "",
 		strings.Repeat("name", 20): "",
 	} {
-		if got := Meant(name, slices.Values(members)); got != want {
+		if got := Meant(name, members); got != want {
 			t.Errorf("%q is taken for %q, want %q", name, got, want)
 		}
 	}
-	if got := Meant("maxTokent", slices.Values([]string{"minTokent", "maxToken", "maxTokents"})); got != "maxTokents" {
+	if got := Meant("maxTokent", []string{"minTokent", "maxToken", "maxTokents"}); got != "maxTokents" {
 		t.Errorf("not the nearest: %q", got)
 	}
-	if got := Meant("maxToken1", slices.Values([]string{"maxTokenA", "minTokens", "maxTokenB"})); got != "" {
+	if got := Meant("maxToken1", []string{"maxTokenA", "minTokens", "maxTokenB"}); got != "" {
 		t.Errorf("one of several was chosen: %q", got)
 	}
 }

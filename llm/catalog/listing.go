@@ -262,13 +262,14 @@ func checkListed(raw []jsontext.Value, known *Provider, existing []*llm.Model) (
 	}
 	var out []jsontext.Value
 	seen := map[string]bool{}
+	model := aModel(aCost(false))
 	for i, entry := range raw {
 		if entry == nil {
 			continue
 		}
 		check := &checker{text: entry}
 		check.r.Reset(entry)
-		modelEntry(checkCost(false)).check(check, "")
+		model(check, "")
 		if len(check.problems) > 0 {
 			return nil, fmt.Errorf("entry %d: %s %s", i, strings.TrimPrefix(check.problems[0].path, "/"), check.problems[0].text)
 		}

@@ -61,13 +61,11 @@ func (e *NotFoundError) Error() string {
 
 // providerMeant is the provider that a name is likely to be a slip of.
 func (c *Catalog) providerMeant(name string) string {
-	return spelling.Meant(name, func(yield func(string) bool) {
-		for _, p := range c.Providers() {
-			if !yield(p.ID) {
-				return
-			}
-		}
-	})
+	var known []string
+	for _, p := range c.Providers() {
+		known = append(known, p.ID)
+	}
+	return spelling.Meant(name, known)
 }
 
 // modelMeant is what a pattern is likely to be a slip of: the same model of
@@ -78,13 +76,11 @@ func (c *Catalog) modelMeant(models []*llm.Model, pattern string) string {
 		return p + "/" + tail
 	}
 	id, _ := splitLevel(pattern)
-	return spelling.Meant(id, func(yield func(string) bool) {
-		for _, m := range models {
-			if !yield(m.ID) {
-				return
-			}
-		}
-	})
+	var known []string
+	for _, m := range models {
+		known = append(known, m.ID)
+	}
+	return spelling.Meant(id, known)
 }
 
 // ResolveOptions narrow down what a pattern means.

@@ -7,10 +7,11 @@ import (
 	"github.com/pinch-agent/pinch/llm"
 )
 
-// checkFile checks the text of models.json, comments already blanked.
+// checkFile checks the text of models.json, comments already blanked. The shapes
+// are made once for it, and not for each of its many models.
 func checkFile(c *checker) {
 	c.r.Reset(c.text)
-	fields{known: []field{{"providers", dict(checkProvider)}}, required: []string{"providers"}}.check(c, "")
+	fields{known: []field{{"providers", dict(aProvider())}}, required: []string{"providers"}}.check(c, "")
 }
 
 func aString(c *checker, path string) { of(`"`, "a string")(c, path) }
@@ -20,8 +21,8 @@ func anObject(c *checker, path string) {
 	of("{", "an object")(c, path)
 }
 
-func checkProvider(c *checker, path string) {
-	fields{known: []field{
+func aProvider() shape {
+	return fields{known: []field{
 		{"name", nonEmpty},
 		{"baseUrl", nonEmpty},
 		{"apiKey", nonEmpty},
@@ -30,24 +31,18 @@ func checkProvider(c *checker, path string) {
 		{"oauth", word("radius")},
 		{"headers", dict(aString)},
 		{"authHeader", aBool},
-		{"compat", checkCompat},
-		{"models", list(checkModel)},
-		{"modelOverrides", dict(checkOverride)},
-	}}.check(c, path)
+		{"compat", aCompat()},
+		{"models", list(aModel(aCost(true)))},
+		{"modelOverrides", dict(fields{known: modelFields(aCost(false))}.check)},
+	}}.check
 }
 
-func checkModel(c *checker, path string) { modelEntry(checkCost(true)).check(c, path) }
-
-func checkOverride(c *checker, path string) {
-	fields{known: modelFields(checkCost(false))}.check(c, path)
-}
-
-// modelEntry is the shape of a model that has an id.
-func modelEntry(cost shape) fields {
+// aModel is a model that has an id.
+func aModel(cost shape) shape {
 	return fields{
 		known:    append(modelFields(cost), field{"id", nonEmpty}, field{"api", nonEmpty}, field{"baseUrl", nonEmpty}),
 		required: []string{"id"},
-	}
+	}.check
 }
 
 // modelFields are what models and overrides share.
@@ -64,7 +59,7 @@ func modelFields(cost shape) []field {
 		{"contextWindow", tokenCount},
 		{"maxTokens", tokenCount},
 		{"headers", dict(aString)},
-		{"compat", checkCompat},
+		{"compat", aCompat()},
 		{"cost", cost},
 	}
 }
@@ -79,7 +74,7 @@ func levels(value shape) shape {
 	return f.check
 }
 
-func checkCost(whole bool) shape {
+func aCost(whole bool) shape {
 	rates := []string{"input", "output", "cacheRead", "cacheWrite"}
 	var known []field
 	for _, name := range rates {
@@ -94,9 +89,9 @@ func checkCost(whole bool) shape {
 	return cost.check
 }
 
-// checkCompat checks the flags of all wire formats together: which format a
-// model has may only be known once it is merged.
-func checkCompat(c *checker, path string) {
+// aCompat is the flags of all wire formats together: which format a model has may
+// only be known once it is merged.
+func aCompat() shape {
 	f := fields{
 		known: []field{
 			{"maxTokensField", word("max_tokens", "max_completion_tokens")},
@@ -118,7 +113,7 @@ func checkCompat(c *checker, path string) {
 	for _, name := range flags() {
 		f.known = append(f.known, field{name, aBool})
 	}
-	f.check(c, path)
+	return f.check
 }
 
 // flags are the flags of compat that wire formats know.

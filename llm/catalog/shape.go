@@ -258,15 +258,17 @@ func (f fields) check(c *checker, path string) {
 			c.failAt(start, path+"/"+name, "is required")
 		}
 	}
+	if unknown == nil {
+		return
+	}
+	var absent []string
+	for i := range f.known {
+		if name := f.known[i].name; !seen[name] {
+			absent = append(absent, name)
+		}
+	}
 	for _, u := range unknown {
-		meant := spelling.Meant(u.name, func(yield func(string) bool) {
-			for i := range f.known {
-				if name := f.known[i].name; !seen[name] && !yield(name) {
-					return
-				}
-			}
-		})
-		if meant != "" && len(c.remarks) < maxProblems {
+		if meant := spelling.Meant(u.name, absent); meant != "" && len(c.remarks) < maxProblems {
 			c.remarks = append(c.remarks, Remark{Line: c.line(u.offset), Place: path + "/" + pointerEscape(u.name), Meant: meant})
 		}
 	}

@@ -2,7 +2,6 @@ package completions
 
 import (
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -234,7 +233,7 @@ func (e *encoder) reasoning(m *llm.Assistant) (r reasoning) {
 			if list := storedDetails(b.Signature); list != nil && r.details == nil {
 				r.details = list
 			}
-			if isBlank(b.Thinking) {
+			if jsonwire.Blank(b.Thinking) {
 				continue
 			}
 			if len(texts) == 0 && b.Signature != nil {
@@ -293,7 +292,7 @@ func (e *encoder) assistant(m *llm.Assistant, marker string) (hasText, hasCalls 
 	for _, b := range m.Content {
 		switch b := b.(type) {
 		case *llm.Text:
-			if !isBlank(b.Text) {
+			if !jsonwire.Blank(b.Text) {
 				texts++
 			}
 		case *llm.ToolCall:
@@ -357,7 +356,7 @@ func (e *encoder) assistantParts(m *llm.Assistant, thinking string, texts int, m
 	e.dst = append(e.dst, '[')
 	e.textPart(thinking, mark())
 	for _, b := range m.Content {
-		if t, ok := b.(*llm.Text); ok && !isBlank(t.Text) {
+		if t, ok := b.(*llm.Text); ok && !jsonwire.Blank(t.Text) {
 			texts--
 			e.dst = append(e.dst, ',')
 			e.textPart(t.Text, mark())
@@ -369,7 +368,7 @@ func (e *encoder) assistantParts(m *llm.Assistant, thinking string, texts int, m
 func joinedText(m *llm.Assistant) string {
 	var parts []string
 	for _, b := range m.Content {
-		if t, ok := b.(*llm.Text); ok && !isBlank(t.Text) {
+		if t, ok := b.(*llm.Text); ok && !jsonwire.Blank(t.Text) {
 			parts = append(parts, t.Text)
 		}
 	}
@@ -414,7 +413,7 @@ func (e *encoder) toolResult(m *llm.ToolResult, marker string) (images []byte) {
 		}
 	}
 	images, e.dst = e.dst, rest
-	if isBlank(text) {
+	if jsonwire.Blank(text) {
 		text = textNoOutput
 		if n > 0 {
 			text = textAttachedImage
@@ -554,14 +553,4 @@ func hasToolHistory(items []transcript.Item[encoded]) bool {
 		}
 	}
 	return false
-}
-
-// isBlank reports whether nothing is left of s without JavaScript's white space.
-func isBlank(s string) bool {
-	for _, r := range s {
-		if r != '\uFEFF' && (!unicode.IsSpace(r) || r == '\u0085') {
-			return false
-		}
-	}
-	return true
 }

@@ -257,7 +257,7 @@ func normalizeID(provider, id string) string {
 	first, second, pair := strings.Cut(id, "|")
 	if !pair {
 		if provider == "openai" {
-			return cut(id, maxID)
+			return jsonwire.UTF16Prefix(id, maxID)
 		}
 		return id
 	}
@@ -269,8 +269,8 @@ func normalizeID(provider, id string) string {
 	if len(whole) <= maxID {
 		return whole
 	}
-	hash := cut(transcript.ShortHash(id), 8)
-	return cut(first, maxID-len(hash)-1) + "_" + hash
+	hash := jsonwire.UTF16Prefix(transcript.ShortHash(id), 8)
+	return jsonwire.UTF16Prefix(first, maxID-len(hash)-1) + "_" + hash
 }
 
 // variantID makes a further id of one that another call has, within what OpenAI
@@ -280,7 +280,7 @@ func variantID(id string, n int) string {
 		id = "call"
 	}
 	suffix := "_" + strconv.Itoa(n)
-	return cut(id, maxID-len(suffix)) + suffix
+	return jsonwire.UTF16Prefix(id, maxID-len(suffix)) + suffix
 }
 
 // legal replaces what an id may not hold, by UTF-16 unit.
@@ -297,21 +297,6 @@ func legal(s string) string {
 		}
 	}
 	return string(out)
-}
-
-// cut is the first n UTF-16 units of s, less one where the cut would split a
-// surrogate pair.
-func cut(s string, n int) string {
-	for i, r := range s {
-		w := 1
-		if r > 0xFFFF {
-			w = 2
-		}
-		if n -= w; n < 0 {
-			return s[:i]
-		}
-	}
-	return s
 }
 
 // statusText words an error response: the family's form, and what a gateway

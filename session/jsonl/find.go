@@ -35,7 +35,7 @@ func (r *Repository) Find(ctx context.Context, cwd, arg string) (Match, error) {
 		return Match{Path: arg}, nil
 	}
 	here := files(r.Dir(cwd))
-	if m, ok := r.among(ctx, here, arg, func(c string) bool { return r.Folder == "" || c == cwd }); ok {
+	if m, ok := r.among(ctx, here, arg, func(named string) bool { return r.holds(cwd, named) }); ok {
 		return m, nil
 	}
 	if m, ok := r.among(ctx, r.allFiles(), arg, func(string) bool { return true }); ok {
@@ -58,7 +58,7 @@ func (r *Repository) FindID(ctx context.Context, cwd, id string) (Match, bool) {
 			break
 		}
 		h, _, ok := readHeader(path)
-		if ok && h.ID == id && (r.Folder == "" || sameFolder(h.CWD, cwd)) {
+		if ok && h.ID == id && r.holds(cwd, h.CWD) {
 			m, found = Match{Path: path, ID: h.ID, CWD: h.CWD}, true
 			break
 		}

@@ -25,10 +25,7 @@ type Progress func(read, total int)
 // called from one goroutine at a time.
 func (r *Repository) List(ctx context.Context, cwd string, progress Progress) ([]session.Info, error) {
 	list, err := r.read(ctx, files(r.Dir(cwd)), progress)
-	if r.Folder != "" {
-		list = slices.DeleteFunc(list, func(i session.Info) bool { return !sameFolder(i.CWD, cwd) })
-	}
-	return list, err
+	return slices.DeleteFunc(list, func(i session.Info) bool { return !r.holds(cwd, i.CWD) }), err
 }
 
 // ListAll lists the sessions of all working directories, newest first.
@@ -220,7 +217,7 @@ func (r *Repository) Newest(cwd string) (string, error) {
 		}
 	}
 	for _, path := range newestFirst(list) {
-		if h, _, ok := readHeader(path); ok && (r.Folder == "" || sameFolder(h.CWD, cwd)) {
+		if h, _, ok := readHeader(path); ok && r.holds(cwd, h.CWD) {
 			return path, nil
 		}
 	}

@@ -148,7 +148,7 @@ func (r *Repository) ForkFrom(path string, o session.Options) (*session.Session,
 	data, err = session.Rehead(data, o)
 	if err != nil {
 		if e, ok := errors.AsType[*session.Error](err); ok {
-			e.Op, e.Path, e.Advice = "fork", path, "the file was left as it is"
+			err = &session.Error{Kind: e.Kind, Op: "fork", Path: path, Err: e.Err, Advice: "the file was left as it is"}
 		}
 		return nil, err
 	}

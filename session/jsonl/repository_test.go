@@ -147,6 +147,9 @@ func TestFind(t *testing.T) {
 	if m, ok := shared.FindID(t.Context(), "/srv/here", "aac"); !ok || m.ID != "aac" {
 		t.Errorf("%+v, %v", m, ok)
 	}
+	if m, err := shared.Find(t.Context(), "/srv/here", "aac"); err != nil || m.Foreign {
+		t.Errorf("%+v, %v", m, err)
+	}
 	if list, err := shared.List(t.Context(), "/srv/./here", nil); err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}

@@ -32,7 +32,7 @@ func (r *Repository) Search(ctx context.Context, q session.Query, o SearchOption
 	paths := r.filesOf(o.CWD)
 	hits := make([]hit, len(paths))
 	err := r.scan(ctx, paths, session.InfoReader{NoText: q.Empty(), MaxFirst: maxFirst}, o.Progress, func(i int, info session.Info) {
-		if !r.holds(o.CWD, &info) {
+		if !r.holds(o.CWD, info.CWD) {
 			return
 		}
 		if rank, ok := q.Match(&info); ok {
@@ -69,7 +69,7 @@ func (r *Repository) Recent(ctx context.Context, cwd string) iter.Seq[session.In
 			if ctx.Err() != nil {
 				return
 			}
-			if ok && r.holds(cwd, &info) && !yield(info) {
+			if ok && r.holds(cwd, info.CWD) && !yield(info) {
 				return
 			}
 		}
@@ -84,14 +84,9 @@ func (r *Repository) filesOf(cwd string) []string {
 	return files(r.Dir(cwd))
 }
 
-// sameFolder reports whether the working directory that a header names is cwd,
-// perhaps in other words.
-func sameFolder(named, cwd string) bool {
-	return named == cwd || named != "" && filepath.Clean(named) == filepath.Clean(cwd)
-}
-
-// holds reports whether a session belongs to a working directory, "" for any:
-// a folder with the sessions of all of them says so only in their headers.
-func (r *Repository) holds(cwd string, info *session.Info) bool {
-	return cwd == "" || r.Folder == "" || sameFolder(info.CWD, cwd)
+// holds reports whether a session whose header names a working directory belongs
+// to cwd, "" for any. A folder with the sessions of all of them says so only in
+// headers, and others may write the same directory in other words.
+func (r *Repository) holds(cwd, named string) bool {
+	return cwd == "" || r.Folder == "" || named == cwd || named != "" && filepath.Clean(named) == filepath.Clean(cwd)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
+	"github.com/pinch-agent/pinch/session/jsonl"
 	"github.com/pinch-agent/pinch/session/memory"
 )
 
@@ -493,8 +494,16 @@ func TestNothingToExport(t *testing.T) {
 		t.Errorf("in memory: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "new.jsonl")
-	if _, err := File(t.Context(), path, "x.html", Options{}); err == nil || err.Error() != "Nothing to export yet - start a conversation first" {
+	s, err := jsonl.Open(path, jsonl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := Save(t.Context(), s, "x.html", Options{}); err != ErrEmpty {
 		t.Errorf("not saved: %v", err)
+	}
+	if _, err := File(t.Context(), path, "x.html", Options{}); !errors.Is(err, &session.Error{Kind: session.NotFound}) {
+		t.Errorf("not there: %v", err)
 	}
 }
 
