@@ -33,6 +33,8 @@ func TestResolve(t *testing.T) {
 		switch command {
 		case "key":
 			return "  from command\n", nil
+		case "marked":
+			return "\uFEFFkey\r\n", nil
 		case "blank":
 			return " \n", nil
 		}
@@ -49,6 +51,8 @@ func TestResolve(t *testing.T) {
 		{"x${A}y$B.z", "xscopedyb.z", ""},
 		{"$$A$!x$", "$A!x$", ""},
 		{"$1 ${1} ${} ${A", "$1 ${1} ${} ${A", ""},
+		{"${no name}${-$A}$B", "${no name}${-$A}b", ""},
+		{"!marked", "key", ""},
 		{"$A$GONE", "", "Failed to resolve value from environment variable: GONE"},
 		{"$GONE${LOST}", "", "Failed to resolve value from environment variables: GONE, LOST"},
 		{"!key", "from command", ""},

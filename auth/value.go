@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // Env is where names of values are looked up: Scoped first, then Process. The
@@ -123,7 +125,7 @@ func Resolve(ctx context.Context, value string, env Env, run Runner) (string, er
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	out = strings.TrimSpace(out)
+	out = jsonwire.Trim(out)
 	if err == nil && out == "" {
 		err = errNoOutput
 	}
@@ -181,8 +183,8 @@ func expand(value string, env Env) (string, error) {
 		}
 		name, size := reference(rest)
 		if name == "" {
-			b.WriteByte('$')
-			i++
+			b.WriteString(value[i : i+1+size])
+			i += 1 + size
 			continue
 		}
 		if v := env.Get(name); v != "" {
@@ -199,14 +201,18 @@ func expand(value string, env Env) (string, error) {
 }
 
 // reference reads the name behind a dollar sign, with or without braces, and
-// how many bytes it takes; the name is empty when there is none.
+// how many bytes it takes; the name is empty when there is none. Braces around
+// what is no name stand for themselves with all that is in them.
 func reference(s string) (name string, size int) {
 	if inner, ok := strings.CutPrefix(s, "{"); ok {
-		n := nameLen(inner)
-		if n > 0 && n < len(inner) && inner[n] == '}' {
-			return inner[:n], n + 2
+		end := strings.IndexByte(inner, '}')
+		switch {
+		case end < 0:
+			return "", 0
+		case nameLen(inner[:end]) == end:
+			name = inner[:end]
 		}
-		return "", 0
+		return name, end + 2
 	}
 	n := nameLen(s)
 	return s[:n], n

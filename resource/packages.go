@@ -330,7 +330,7 @@ func readManifest(dir string, k kind) (list []string, found bool, err error) {
 		}
 		for r.Object(); r.More(); {
 			key := kind(r.Key())
-			lists := r.Kind() == '[' && slices.Contains([]kind{extensionKind, skillKind, promptKind, themeKind}, key)
+			lists := r.Kind() == '[' && slices.Contains(kinds(), key)
 			found = found || lists
 			if key != k || !lists {
 				r.Skip()

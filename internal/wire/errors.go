@@ -66,30 +66,25 @@ type ProviderError struct{ Message string }
 
 func (e *ProviderError) Error() string { return e.Message }
 
-// PlainError is the status and the body as it came: the form of Anthropic.
-func PlainError(e *StatusError) string {
-	if text := bodyText(e); text != "" {
-		return fmt.Sprintf("%d %s", e.Status, Truncate(text, MaxErrorText))
-	}
-	return fmt.Sprintf("%d status code (no body)", e.Status)
-}
+// PlainError is the status and the message or the compact JSON of the body, or
+// the body as it came when it is no JSON: the form of Anthropic.
+func PlainError(e *StatusError) string { return statusWords(e, compactBody(e)) }
 
 // StructuredError is the form of the OpenAI families: the status and the
 // compact error object of the body, behind a prefix such as
-// "OpenAI API error" where the family has one.
+// "OpenAI API error" where the family has one. A body that is an object without
+// error is the error object itself.
 func StructuredError(prefix string) func(*StatusError) string {
 	return func(e *StatusError) string {
-		var text string
-		structured := false
-		switch obj := e.ErrorObject(); {
-		case len(obj) > 0 && obj[0] == '{':
-			compact, _ := jsonwire.AppendCompact(nil, obj)
-			text, structured = Truncate(string(compact), MaxErrorText), true
-		case len(obj) > 0 && obj[0] == '"':
-			compact, _ := jsonwire.AppendCompact(nil, obj)
-			text = strconv.Itoa(e.Status) + " " + Truncate(string(compact), MaxErrorText)
-		default:
-			text = PlainError(e)
+		object := compactBody(e)
+		if inner := jsonwire.Get(object, "error"); !empty(inner) {
+			object = inner
+		}
+		text := statusWords(e, object)
+		// An object without a message is in the text already, as a whole.
+		structured := jsonwire.IsObject(object) && !empty(jsonwire.Get(object, "message"))
+		if structured {
+			text = Truncate(string(object), MaxErrorText)
 		}
 		switch {
 		case prefix != "":
@@ -100,6 +95,43 @@ func StructuredError(prefix string) func(*StatusError) string {
 			return text
 		}
 	}
+}
+
+// statusWords is the status and the message that a JSON value has, else the
+// value itself; with nil for a value, the body.
+func statusWords(e *StatusError, value []byte) string {
+	text := bodyText(e)
+	if value != nil {
+		text = string(value)
+		if message := jsonwire.Get(value, "message"); !empty(message) {
+			text = string(message)
+			if s, ok := jsonwire.StringValue(message); ok {
+				text = string(jsonwire.AppendUTF8(nil, s))
+			}
+		}
+	}
+	if text == "" {
+		return fmt.Sprintf("%d status code (no body)", e.Status)
+	}
+	return fmt.Sprintf("%d %s", e.Status, Truncate(text, MaxErrorText))
+}
+
+// empty reports whether a member that tells of an error tells nothing.
+func empty(raw []byte) bool {
+	switch string(raw) {
+	case "", "null", `""`, "false", "0":
+		return true
+	}
+	return false
+}
+
+// compactBody is the body in the shortest form of its JSON, nil when it is none.
+func compactBody(e *StatusError) []byte {
+	compact, err := jsonwire.AppendCompact(nil, e.Body)
+	if err != nil {
+		return nil
+	}
+	return compact
 }
 
 func bodyText(e *StatusError) string {
@@ -170,8 +202,14 @@ func TransportError(inner, outer context.Context, err error) error {
 	return &ConnectionError{Cause: err}
 }
 
-// headerNumber reads a header's number; blank and other text give false.
+// headerNumber reads the number that a header begins with: services write units
+// behind it. Blank and other text give false.
 func headerNumber(s string) (float64, bool) {
-	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	return f, err == nil && f == f
+	s = strings.TrimSpace(s)
+	n := 0
+	for n < len(s) && (s[n] >= '0' && s[n] <= '9' || s[n] == '.' || n == 0 && (s[n] == '+' || s[n] == '-')) {
+		n++
+	}
+	f, err := strconv.ParseFloat(s[:n], 64)
+	return f, err == nil
 }

@@ -75,7 +75,7 @@ func TestFrames(t *testing.T) {
 		{"own start", "application/x-letters", "^a^b", true, "start text_start text_delta:a text_delta:b done"},
 		{"start that never comes", "application/x-letters", "!", true, "error:the event stream is damaged: no letter"},
 		{"damaged", "application/x-letters", "a!b", false, "start text_start text_delta:a error:the event stream is damaged: no letter"},
-		{"an error in place of events", "application/json", `{"message":"no"}`, true, `error:200 {"message":"no"}`},
+		{"an error in place of events", "application/json", `{"message":"no"}`, true, `error:200 no`},
 		{"an error in the guise of events", "application/x-letters", `{"message":"no"}`, true, "error:the event stream is damaged: no letter"},
 		{"events that are not announced", "", "ab", false, "start text_start text_delta:a text_delta:b done"},
 	} {

@@ -289,7 +289,7 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 // the key that they refuse: it must not get into messages and sessions.
 func (c *Call) statusError(resp *http.Response, text []byte, o *llm.Options) *StatusError {
 	keys := c.secrets(o)
-	text = []byte(Redact(string(text), keys))
+	text = []byte(Redact(strings.TrimPrefix(string(text), "\uFEFF"), keys))
 	e := &StatusError{Status: resp.StatusCode, Header: resp.Header, Body: text}
 	e.Reason = Truncate(Redact(reason(resp), keys), maxReason)
 	if c.ErrorText != nil {

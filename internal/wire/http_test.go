@@ -65,6 +65,10 @@ func TestSendRetries(t *testing.T) {
 		{"server asks", []int{400, 200}, map[string]string{"x-should-retry": "true"}, llm.Options{MaxRetries: 2}, 2, []time.Duration{500 * time.Millisecond}, ""},
 		{"milliseconds win", []int{500, 200}, map[string]string{"retry-after-ms": "7", "retry-after": "9"}, llm.Options{MaxRetries: 1}, 2,
 			[]time.Duration{7 * time.Millisecond}, ""},
+		{"number with a unit", []int{500, 200}, map[string]string{"retry-after-ms": "7ms"}, llm.Options{MaxRetries: 1}, 2,
+			[]time.Duration{7 * time.Millisecond}, ""},
+		{"no number", []int{500, 200}, map[string]string{"retry-after-ms": "Infinity", "retry-after": "2 seconds"}, llm.Options{MaxRetries: 1}, 2,
+			[]time.Duration{2 * time.Second}, ""},
 		{"seconds", []int{500, 200}, map[string]string{"retry-after": "1.5"}, llm.Options{MaxRetries: 1}, 2, []time.Duration{1500 * time.Millisecond}, ""},
 		{"date", []int{500, 200}, map[string]string{"retry-after": "Fri, 02 Jan 2026 03:04:15 GMT"}, llm.Options{MaxRetries: 1}, 2,
 			[]time.Duration{10 * time.Second}, ""},
@@ -311,9 +315,15 @@ func TestErrorTexts(t *testing.T) {
 	for _, c := range []struct{ body, plain, structured, prefixed string }{
 		{"", "403 status code (no body)", "403 status code (no body)", "P (403): 403 status code (no body)"},
 		{"<h1>busy</h1>", "403 <h1>busy</h1>", "403 <h1>busy</h1>", "P (403): 403 <h1>busy</h1>"},
-		{`{"error": {"message": "m", "code": 1.0}}`, `403 {"error": {"message": "m", "code": 1.0}}`, `403: {"message":"m","code":1}`, `P (403): {"message":"m","code":1}`},
+		{`{"error": {"message": "m", "code": 1.0}}`, `403 {"error":{"message":"m","code":1}}`, `403: {"message":"m","code":1}`, `P (403): {"message":"m","code":1}`},
 		{`{"error":"no model"}`, `403 {"error":"no model"}`, `403 "no model"`, `P (403): 403 "no model"`},
 		{`{"detail":"x"}`, `403 {"detail":"x"}`, `403 {"detail":"x"}`, `P (403): 403 {"detail":"x"}`},
+		{`{"message":"top","code":5}`, `403 top`, `403: {"message":"top","code":5}`, `P (403): {"message":"top","code":5}`},
+		{`{"error":{"message":{"a": 1}}}`, `403 {"error":{"message":{"a":1}}}`, `403: {"message":{"a":1}}`, `P (403): {"message":{"a":1}}`},
+		{`{"error":{"message":"","code":5}}`, `403 {"error":{"message":"","code":5}}`, `403 {"message":"","code":5}`, `P (403): 403 {"message":"","code":5}`},
+		{`{"error":["a"]}`, `403 {"error":["a"]}`, `403 ["a"]`, `P (403): 403 ["a"]`},
+		{`{"error":null}`, `403 {"error":null}`, `403 {"error":null}`, `P (403): 403 {"error":null}`},
+		{`{"error":{"message":"cut`, `403 {"error":{"message":"cut`, `403 {"error":{"message":"cut`, `P (403): 403 {"error":{"message":"cut`},
 		{"bad \xFF bytes", "403 bad \uFFFD bytes", "403 bad \uFFFD bytes", "P (403): 403 bad \uFFFD bytes"},
 	} {
 		e := &StatusError{Status: 403, Body: []byte(c.body)}

@@ -99,7 +99,7 @@ type Options struct {
 	// InterleavedThinking allows thinking between tool calls; nil for true.
 	InterleavedThinking *bool
 	// Effort is the effort of models that choose their budget themselves, such
-	// as low, medium, high; "" for high.
+	// as low, medium, high; "" for that of the service.
 	Effort string
 	// ToolChoice is "auto", "any" or "none" as a JSON string, or an object in
 	// the form of the protocol; nil for llm.Options.ToolChoice.

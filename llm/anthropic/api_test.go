@@ -406,7 +406,10 @@ func TestStandIns(t *testing.T) {
 func TestThreads(t *testing.T) {
 	model := *testModel
 	model.Compat = jsontext.Value(`{"supportsMessageThreads":true}`)
-	refuse := "" // code of the next refusal
+	refuse := ""    // code of the next refusal
+	always := false // every request is refused so
+	served1 := deltas(1)
+	named := 0 // requests that name the feature
 	var sent []string
 	client := roundTrip(func(r *http.Request) (*http.Response, error) {
 		b, _ := io.ReadAll(r.Body)
@@ -419,14 +422,28 @@ func TestThreads(t *testing.T) {
 			rd.Skip()
 		}
 		sent = append(sent, strings.TrimSpace(fmt.Sprintf("%s %d", typ, n)))
-		if code := refuse; code != "" {
-			refuse = ""
-			return (&served{status: 400, body: `{"error":{"type":"x","details":{"error_code":"` + code + `"}}}`}).RoundTrip(r)
+		if strings.Contains(r.Header.Get("Anthropic-Beta"), "message-threads-") {
+			named++
 		}
-		return (&served{body: deltas(1)}).RoundTrip(r)
+		if code := refuse; code != "" {
+			if !always {
+				refuse = ""
+			}
+			return (&served{status: 404, body: `{"error":{"type":"x","details":{"error_code":"` + code + `"}}}`}).RoundTrip(r)
+		}
+		return (&served{body: served1}).RoundTrip(r)
 	})
 	api := anthropic.New(anthropic.Config{})
 	history := []llm.Message{&llm.System{Content: llm.Plain("be brief")}}
+	fails := func(text, code string) {
+		t.Helper()
+		sent, refuse = nil, code
+		req := request(client, append(history, llm.UserText(text, 1))...)
+		req.SessionID = "s"
+		if m := result(t, api, &model, req); m.StopReason != llm.StopError {
+			t.Fatal(m.StopReason)
+		}
+	}
 	turn := func(text string, o llm.Options) {
 		t.Helper()
 		sent = nil
@@ -453,6 +470,9 @@ func TestThreads(t *testing.T) {
 	expect("another cache marker", "continue 1")
 	turn("four", llm.Options{DisableContinuation: true})
 	expect("switched off", "7")
+	if named != 4 {
+		t.Errorf("%d of 4 requests name the feature", named)
+	}
 	turn("five", llm.Options{})
 	expect("messages that went past the thread", "continue 3")
 	refuse = "thread_not_found"
@@ -475,6 +495,21 @@ func TestThreads(t *testing.T) {
 	api.EndSession("s")
 	turn("eleven", llm.Options{})
 	expect("after the session", "create 21")
+	fails("twelve", "something_else")
+	expect("a failure", "continue 1")
+	turn("thirteen", llm.Options{})
+	expect("an answer is continued once", "create 23")
+	always = true
+	fails("refused with and without", "thread_unsupported_request")
+	expect("a refusal that is not about the thread", "continue 1, 25")
+	always, refuse = false, ""
+	turn("again", llm.Options{})
+	expect("afterwards", "create 25")
+	served1 = strings.Replace(served1, testModel.ID, "another", 1)
+	turn("fourteen", llm.Options{})
+	expect("the same model", "continue 1")
+	turn("fifteen", llm.Options{})
+	expect("behind the answer of another model", "create 29")
 }
 
 func TestRealServer(t *testing.T) {
@@ -536,5 +571,23 @@ func TestRealServer(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if m := stream.Result(); m.StopReason != llm.StopAborted || m.ErrorMessage != "Request was aborted" {
 		t.Errorf("got %s, %q", m.StopReason, m.ErrorMessage)
+	}
+}
+
+// Without an effort a model that chooses its budget itself is told none.
+func TestEffortOfTheService(t *testing.T) {
+	model := *testModel
+	model.Reasoning, model.Compat = true, jsontext.Value(`{"forceAdaptiveThinking":true}`)
+	for effort, want := range map[string]string{"": "", "low": `{"effort":"low"}`} {
+		var body []byte
+		client := roundTrip(func(r *http.Request) (*http.Response, error) {
+			body, _ = io.ReadAll(r.Body)
+			return (&served{body: deltas(1)}).RoundTrip(r)
+		})
+		own := anthropic.Options{ThinkingEnabled: new(true), Effort: effort}
+		anthropic.New(anthropic.Config{}).StreamWith(t.Context(), &model, request(client, llm.UserText("go", 1)), own).Result()
+		if got := string(jsonwire.Get(body, "output_config")); got != want || !strings.Contains(string(jsonwire.Get(body, "thinking")), "adaptive") {
+			t.Errorf("effort %q: %s", effort, body)
+		}
 	}
 }

@@ -117,10 +117,10 @@ func (x *exchange) body() (body []byte, betas []string, err error) {
 	x.thinking = decideThinking(m, c, o, x.own, t.Estimate.Tokens)
 	betas = x.betas(top, changes)
 	items := t.Items
+	if x.names() {
+		betas = append(betas, betaThreads)
+	}
 	if x.threaded() {
-		if !x.thread.plain {
-			betas = append(betas, betaThreads)
-		}
 		x.planThread(items, x.settingsSum(top, betas), thread)
 		items = items[x.thread.skip:]
 	}

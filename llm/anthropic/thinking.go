@@ -20,7 +20,7 @@ type thinking struct {
 	enabled        bool   // asked for, whether or not the model can
 	explicit       bool   // said on or off rather than nothing
 	budget         int    // of models with a budget
-	effort         string // of models without
+	effort         string // of models without, "" for the service's own
 	display        string
 	interleave     bool
 	inConversation bool // effort goes into system messages
@@ -60,10 +60,10 @@ func decideThinking(m *llm.Model, c *Compat, o *llm.Options, own *Options, estim
 	if t.budget <= 0 {
 		t.budget = defaultBudget
 	}
-	if t.effort == "" {
+	t.inConversation = c.MidConvoEffort && !t.disabled(m)
+	if t.inConversation && t.effort == "" {
 		t.effort = "high"
 	}
-	t.inConversation = c.MidConvoEffort && !t.disabled(m)
 	return t
 }
 
@@ -109,7 +109,11 @@ func (t *thinking) append(b []byte, m *llm.Model, c *Compat) []byte {
 		b = append(b, `,"block_binding":{"prefix_mismatch_behavior":"drop_block"}`...)
 		effort = "low" // what the conversation says counts; a fixed value keeps the cache
 	}
-	b = append(b, `},"output_config":{"effort":`...)
+	b = append(b, '}')
+	if effort == "" {
+		return b
+	}
+	b = append(b, `,"output_config":{"effort":`...)
 	b = jsonwire.AppendString(b, effort)
 	return append(b, '}')
 }

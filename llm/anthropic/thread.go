@@ -34,6 +34,7 @@ type threads struct {
 // not changed once it is in threads.
 type threadState struct {
 	off      bool // the server knows no threads
+	plain    bool // … not even the name of the feature
 	settings uint64
 	messages chain  // the answer last
 	answer   string // id of the answer
@@ -68,6 +69,18 @@ func (t *threads) forget(session string) {
 	delete(t.states, session)
 }
 
+// take forgets a session's state and returns the id of its answer, "" when
+// another request was faster.
+func (t *threads) take(session string, s *threadState) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.states[session] != s {
+		return ""
+	}
+	delete(t.states, session)
+	return s.answer
+}
+
 func (t *threads) hash() *maphash.Hash {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,6 +111,18 @@ type thread struct {
 	messages chain  // that the server has when it has read the request
 	previous string // continue behind this answer, "" to create
 	skip     int    // items that the server has
+}
+
+// names reports whether the request names the feature. All requests of a
+// session do that threads are for, with or without one: what the server keeps
+// of the prompt depends on it.
+func (x *exchange) names() bool {
+	o := &x.req.Options
+	if !x.compat.MessageThreads || o.SessionID == "" || x.thread.plain || x.api.host.CacheRetention(o) == "none" {
+		return false
+	}
+	state := x.api.threads.load(o.SessionID)
+	return state == nil || !state.plain
 }
 
 // threaded reports whether the request asks for threads. One that has just
@@ -134,7 +159,10 @@ func (x *exchange) planThread(items []transcript.Item[encoded], settings uint64,
 	for i := range items {
 		if e := &items[i].Wire; len(e.json) > 0 {
 			if th.skip > 0 { // something is left to send
-				th.previous = state.answer
+				// An answer is continued once, by one request: another would be refused.
+				if th.previous = x.api.threads.take(x.req.SessionID, state); th.previous == "" {
+					th.skip = 0
+				}
 				return
 			}
 			if c = c.with(x.sum(items[i].Message, e)); c.n == state.messages.n {
@@ -249,7 +277,6 @@ func (x *exchange) threadRejected(err *wire.StatusError) bool {
 		th.fresh = true
 	case code == "thread_unsupported_request", code == "" && err.Status == 400 && strings.Contains(string(err.Body), "thread"):
 		th.off, th.plain = true, strings.Contains(string(err.Body), "anthropic-beta")
-		x.api.threads.store(x.req.SessionID, &threadState{off: true})
 	default:
 		return false
 	}
@@ -261,14 +288,20 @@ func (x *exchange) threadRejected(err *wire.StatusError) bool {
 	return true
 }
 
-// recordThread keeps what a clean answer left on the server.
+// recordThread keeps what a clean answer left on the server. Only an answer
+// shows that it was the thread that the server refused.
 func (x *exchange) recordThread(m *llm.Assistant) {
 	th := &x.thread
-	if !th.used {
+	switch {
+	case th.off:
+		x.api.threads.store(x.req.SessionID, &threadState{off: true, plain: th.plain})
+		return
+	case !th.used:
 		return
 	}
 	json := x.appendAssistant(nil, m)
-	if len(json) == 0 || m.ResponseID == "" || th.custom {
+	// The answer of another model is not kept by the server.
+	if len(json) == 0 || m.ResponseID == "" || m.ResponseModel != "" || th.custom {
 		x.api.threads.forget(x.req.SessionID)
 		return
 	}

@@ -245,7 +245,7 @@ func TestStrictTools(t *testing.T) {
 	}
 	got, m := strict([]answer{refused, good}, "s", "prefer")
 	if got != "true false" || m.StopReason != llm.StopStop || len(m.Diagnostics) != 1 || m.Diagnostics[0].Type != "bedrock_strict_tools_fallback" ||
-		m.Diagnostics[0].Error.Message != "Validation error: Too many strict tools (21)." || details(m) != `{"reason":"strict_tool_limits_exceeded"}` {
+		m.Diagnostics[0].Error.Message != "Too many strict tools (21)." || details(m) != `{"reason":"strict_tool_limits_exceeded"}` {
 		t.Errorf("%s: %s", got, m.AppendJSON(nil))
 	}
 	if got, m := strict([]answer{good}, "s", "prefer"); got != "false" || m.Diagnostics != nil {
@@ -256,6 +256,10 @@ func TestStrictTools(t *testing.T) {
 	}
 	if got, m := strict([]answer{refused, good}, "s", "require"); got != "true" || m.StopReason != llm.StopError {
 		t.Errorf("a tool that requires it: %s", got)
+	}
+	denied := answer{400, map[string]string{"X-Amzn-Errortype": "AccessDeniedException"}, refused.body}
+	if got, m := strict([]answer{denied, good}, "fourth", "prefer"); got != "true" || m.StopReason != llm.StopError {
+		t.Errorf("another refusal: %s", got)
 	}
 	if got, m := strict([]answer{refused, refused}, "third", "prefer"); got != "true false" || m.StopReason != llm.StopError || len(m.Diagnostics) != 2 {
 		t.Errorf("refused again: %s, %s", got, details(m))

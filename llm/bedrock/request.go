@@ -171,10 +171,10 @@ func escapeID(id string) string {
 func (x *exchange) Rejected(err *wire.StatusError) bool {
 	code, message := errorCode(err), errorMessage(err.Body)
 	switch {
-	case x.strictSent && !x.loose && err.Status == http.StatusBadRequest && wire.ExceedsStrictLimits(message):
+	case x.strictSent && !x.loose && code == "ValidationException" && wire.ExceedsStrictLimits(message):
 		x.loose = true
 		x.api.loose.Add(x.opts.SessionID)
-		x.diagnose("bedrock_strict_tools_fallback", err, []byte(`{"reason":"strict_tool_limits_exceeded"}`))
+		x.diagnose("bedrock_strict_tools_fallback", errors.New(message), []byte(`{"reason":"strict_tool_limits_exceeded"}`))
 		return true
 	case x.toolless && !x.standIns && wire.WantsTools(err):
 		x.standIns = true
@@ -260,12 +260,16 @@ func errorCode(err *wire.StatusError) string {
 // requestID is the service's number for a request, by which its support finds it.
 func requestID(h http.Header) string {
 	for _, name := range [...]string{"X-Amzn-Requestid", "X-Amzn-Request-Id", "X-Amz-Request-Id"} {
-		if v := h.Get(name); v != "" {
+		if v := strings.TrimSpace(h.Get(name)); v != "" && len(v) <= maxRequestID {
 			return v
 		}
 	}
 	return ""
 }
+
+// maxRequestID bounds a request's number in bytes. A longer one is none, and
+// one that is cut finds nothing.
+const maxRequestID = 200
 
 // failureDetails are the details of a diagnostic; what is not known is left out.
 func failureDetails(status int, code, request string) []byte {
@@ -273,7 +277,9 @@ func failureDetails(status int, code, request string) []byte {
 	if status != 0 {
 		o.Int("status", int64(status))
 	}
-	o.OptText("errorCode", code)
+	if strings.HasSuffix(code, "Exception") { // the service's own errors are all called so
+		o.OptText("errorCode", code)
+	}
 	o.OptText("requestId", request)
 	return o.End()
 }
@@ -282,7 +288,7 @@ func failureDetails(status int, code, request string) []byte {
 func (x *exchange) errorText(e *wire.StatusError) string {
 	code := errorCode(e)
 	if code == "" {
-		return wire.PlainError(e)
+		return withHint(wire.PlainError(e))
 	}
 	message := errorMessage(e.Body)
 	if message == "" {
@@ -314,7 +320,15 @@ func errorText(code, message string) string {
 	case "ServiceUnavailableException":
 		code = "Service unavailable"
 	case "":
-		return message
+		return withHint(message)
 	}
-	return code + ": " + message
+	return withHint(code + ": " + message)
+}
+
+// withHint says where a mode of data retention is set when an error is about it.
+func withHint(text string) string {
+	if strings.Contains(strings.ToLower(text), "data retention mode") {
+		text += " See https://docs.aws.amazon.com/bedrock/latest/userguide/data-retention.html for supported data retention modes."
+	}
+	return text
 }

@@ -177,7 +177,7 @@ func TestStream(t *testing.T) {
 		{"redacted no base64", join(start, reasoning(0, "redactedContent", "?")), "start thinking_start error", "no base64", `{"requestId":"req-1"}`},
 		{"exception before the start", exception("throttlingException", `{"message":"slow"}`), "error", "Throttling error: slow", `{"errorCode":"ThrottlingException","requestId":"req-1"}`},
 		{"unmodelled error", join(start, frame("", ":message-type", "error", ":error-code", "InternalError", ":error-message", "oops")), "start error",
-			"InternalError: oops", `{"errorCode":"InternalError","requestId":"req-1"}`},
+			"InternalError: oops", `{"requestId":"req-1"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, m := told(t, says(c.frames))
@@ -243,11 +243,26 @@ func TestErrorResponses(t *testing.T) {
 		{"no code", answer{403, jsonType, []byte(`denied`)}, "403 denied"},
 		{"nothing", answer{404, jsonType, nil}, "404 status code (no body)"},
 		{"no message", answer{400, map[string]string{"X-Amzn-Errortype": "ValidationException"}, []byte(`{}`)}, "Validation error: status 400"},
+		{"retention", answer{403, jsonType, []byte(`{"__type":"ValidationException","message":"Data retention mode 'default' is not available"}`)},
+			"Validation error: Data retention mode 'default' is not available See https://docs.aws.amazon.com/bedrock/latest/userguide/data-retention.html for supported data retention modes."},
 		{"an error that says 200", answer{200, jsonType, []byte(`{"__type":"UnknownOperationException","message":"no such thing"}`)}, "UnknownOperationException: no such thing"},
 		{"a page that says 200", answer{200, map[string]string{"Content-Type": "text/html"}, []byte("<html>sign in</html>")}, "200 <html>sign in</html>"},
 	} {
 		if _, m := told(t, &answers{list: []answer{c.a}}); m.ErrorMessage != c.want || m.StopReason != llm.StopError || len(m.Diagnostics) != 1 {
 			t.Errorf("%s: %q, %s", c.name, m.ErrorMessage, details(m))
+		}
+	}
+}
+
+// What is too long to be a request's number is left out of what a session keeps.
+func TestRequestNumber(t *testing.T) {
+	for id, want := range map[string]string{
+		" r-1 ":                  `{"status":400,"errorCode":"ValidationException","requestId":"r-1"}`,
+		strings.Repeat("r", 201): `{"status":400,"errorCode":"ValidationException"}`,
+	} {
+		header := map[string]string{"X-Amzn-Errortype": "ValidationException", "X-Amzn-Requestid": id}
+		if _, m := told(t, &answers{list: []answer{{400, header, []byte(`{"message":"m"}`)}}}); details(m) != want {
+			t.Errorf("%.10q: %s", id, details(m))
 		}
 	}
 }

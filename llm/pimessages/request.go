@@ -81,16 +81,15 @@ type failure struct {
 	object  []byte // the error object, nil when there is none
 	message string
 	code    string
-	body    string // when it is no JSON object
+	body    string // when there is no error object
 }
 
 func failureOf(e *wire.StatusError) failure {
 	f := failure{message: jsonwire.Trim(string(jsonwire.AppendUTF8(nil, e.Body)))}
-	if !jsonwire.IsObject(e.Body) {
-		f.body = f.message
+	if f.object = e.ErrorObject(); !jsonwire.IsObject(f.object) {
+		f.object, f.body = nil, f.message
 		return f
 	}
-	f.object = e.ErrorObject()
 	if s, ok := jsonwire.StringValue(jsonwire.Get(f.object, "message")); ok {
 		f.message = s
 	}
@@ -129,10 +128,12 @@ func (x *exchange) Rejected(e *wire.StatusError) bool {
 	w.Text("url", publicAddress(x.url))
 	w.Int("status", int64(e.Status))
 	w.Text("statusText", e.Reason)
-	if len(f.object) <= maxDetail {
+	switch {
+	case f.object == nil:
+		w.Text("body", wire.Truncate(f.body, wire.MaxErrorText))
+	case len(f.object) <= maxDetail:
 		w.Raw("error", f.object)
 	}
-	w.OptText("body", wire.Truncate(f.body, wire.MaxErrorText))
 	w.Int("timestampMs", now)
 	d.Details = w.End()
 	m := x.source.Message()

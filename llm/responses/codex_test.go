@@ -144,9 +144,9 @@ func TestCodexMembers(t *testing.T) {
 				"reasoning": `{"effort":"high","summary":"concise"}`, "max_output_tokens": "16", "temperature": "0.5"},
 		},
 		"no effort": {want: map[string]string{"reasoning": `{"effort":"none"}`, "max_output_tokens": "", "tool_choice": `"auto"`}},
-		"a summary alone asks for medium": {
+		"a summary alone asks for nothing": {
 			options: CodexOptions{Options: Options{ReasoningEffort: llm.LevelOff, ReasoningSummary: "auto"}},
-			want:    map[string]string{"reasoning": `{"effort":"medium","summary":"auto"}`},
+			want:    map[string]string{"reasoning": `{"effort":"none"}`},
 		},
 		"plain tool choice": {change: func(_ *llm.Model, r *llm.Request) { r.ToolChoice = "none" }, want: map[string]string{"tool_choice": `"none"`}},
 		"no reasoning model": {

@@ -74,7 +74,7 @@ func TestCodexStatusText(t *testing.T) {
 		"429 without a code":    {429, `{"error":{"message":"slow down"}}`, limit + "."},
 		"429 without an object": {429, `slow down`, "429 slow down"},
 		"own words":             {400, `{"error":{"message":"bad input","code":"invalid"}}`, "bad input"},
-		"no words":              {400, `{"error":{"code":"invalid"}}`, `400: {"code":"invalid"}`},
+		"no words":              {400, `{"error":{"code":"invalid"}}`, `400 {"code":"invalid"}`},
 		"a text":                {400, `{"error":"bad"}`, `400 {"error":"bad"}`},
 		"another object":        {401, `{"detail":"Unauthorized"}`, `401 {"detail":"Unauthorized"}`},
 		"a page":                {502, "<html>bad gateway</html>\n", "502 <html>bad gateway</html>"},

@@ -41,7 +41,7 @@ func (x *exchange) body() ([]byte, error) {
 	}
 	var params wire.SamplingParams
 	if !x.dialect.noSampling {
-		params = wire.MergeSamplingParams(x.model, x.own.ReasoningEffort, x.req.SamplingParams)
+		params = wire.MergeSamplingParams(x.model, x.level(), x.req.SamplingParams)
 	}
 	w := wire.BeginBody(make([]byte, 0, room), params)
 	x.dialect.members(x, w, &conversation{x: x, enc: e, items: t.Items, head: h, context: t.Estimate.Tokens})
@@ -226,17 +226,22 @@ func (x *exchange) appendReasoning(w *wire.Body, effort string) {
 	w.B = append(w.B, '}')
 }
 
+// level is the level of reasoning that the request asks for, "" for none. A
+// summary alone asks for a medium one where off is not an effort like others.
+func (x *exchange) level() llm.ThinkingLevel {
+	if x.own.ReasoningEffort == "" && x.own.ReasoningSummary != "" && !x.dialect.offIsEffort {
+		return llm.LevelMedium
+	}
+	return x.own.ReasoningEffort
+}
+
 // thinks reports whether the request asks for reasoning.
-func (x *exchange) thinks() bool { return x.own.ReasoningEffort != "" || x.own.ReasoningSummary != "" }
+func (x *exchange) thinks() bool { return x.level() != "" }
 
 // effortWord is the provider's word for the effort that is asked for, or for
 // none; ok is false when the model cannot be told not to think.
 func (x *exchange) effortWord() (word string, ok bool) {
-	level := x.own.ReasoningEffort
-	if level == "" && x.own.ReasoningSummary != "" {
-		level = llm.LevelMedium
-	}
-	if level != "" {
+	if level := x.level(); level != "" {
 		if v := x.model.ThinkingLevelMap[level]; v != nil {
 			return *v, true
 		}

@@ -256,6 +256,10 @@ func TestMembers(t *testing.T) {
 			`"include":["reasoning.encrypted_content"],"top_p":0.5`},
 		"a summary without an effort": {func(_ *llm.Model, _ *llm.Request, o *Options) { o.ReasoningSummary = "detailed" },
 			`"stream":true,"store":false,"reasoning":{"effort":"medium","summary":"detailed"},"include":["reasoning.encrypted_content"]`},
+		"parameters of the level of a summary": {func(m *llm.Model, _ *llm.Request, o *Options) {
+			o.ReasoningSummary = "auto"
+			m.SamplingParamsByThinkingLevel = map[llm.ThinkingLevel]jsontext.Value{llm.LevelOff: jsontext.Value(`{"top_p":0.1}`), llm.LevelMedium: jsontext.Value(`{"top_p":0.5}`)}
+		}, `"stream":true,"store":false,"reasoning":{"effort":"medium","summary":"auto"},"include":["reasoning.encrypted_content"],"top_p":0.5`},
 		"a level off": {func(m *llm.Model, _ *llm.Request, o *Options) {
 			o.ReasoningEffort = llm.LevelOff
 			m.ThinkingLevelMap = map[llm.ThinkingLevel]*string{llm.LevelOff: new("minimal")}
@@ -368,8 +372,8 @@ func TestErrorText(t *testing.T) {
 		{"openai", 400, `{"error":{"message":"no","code":null}}`, `OpenAI API error (400): {"message":"no","code":null}`},
 		{"xai", 500, ``, `xai API error (500): 500 status code (no body)`},
 		{"openai", 429, `{"error":{"code":"subscription_sharing_workplace_individual_usage_limit_exceeded"}}`,
-			`OpenAI API error (429): {"code":"subscription_sharing_workplace_individual_usage_limit_exceeded"}` + "\nCheck your ChatGPT usage: https://chatgpt.com/settings/usage"},
-		{"openai", 503, `{"error":{"code":"subscription_sharing_usage_unavailable"}}`, `OpenAI API error (503): {"code":"subscription_sharing_usage_unavailable"}`},
+			`OpenAI API error (429): 429 {"code":"subscription_sharing_workplace_individual_usage_limit_exceeded"}` + "\nCheck your ChatGPT usage: https://chatgpt.com/settings/usage"},
+		{"openai", 503, `{"error":{"code":"subscription_sharing_usage_unavailable"}}`, `OpenAI API error (503): 503 {"code":"subscription_sharing_usage_unavailable"}`},
 	} {
 		if got := errorText(c.provider)(&wire.StatusError{Status: c.status, Body: []byte(c.body)}); got != c.want {
 			t.Errorf("%s %d:\n got %s\nwant %s", c.provider, c.status, got, c.want)

@@ -39,7 +39,7 @@ type Options struct {
 	// none. llm.Options.Reasoning has no say beside it.
 	ReasoningEffort llm.ThinkingLevel
 	// ReasoningSummary is how reasoning is told: auto, concise or detailed; ""
-	// for auto. Without an effort it asks for medium.
+	// for auto. Without an effort it asks for medium, except of ChatGPT.
 	ReasoningSummary string
 	// ServiceTier is the price class: auto, default, flex, priority or another
 	// word of the service; "" to send none.
