@@ -42,6 +42,10 @@ func above(dir string, levels int) string {
 	return dir
 }
 
+// IsExtension reports whether the name of a file is that of an extension, which
+// may stand where a package can.
+func IsExtension(path string) bool { return extensionKind.names(path) }
+
 // names reports whether a file has a name of this kind.
 func (k kind) names(path string) bool {
 	switch ext := filepath.Ext(path); k {

@@ -153,6 +153,26 @@ func TestTreeShowsCircles(t *testing.T) {
 	}
 }
 
+// A log whose lines stand in it more than once, such as one that was put behind
+// itself, is a tree of its entries, each once.
+func TestTreeOfDoubledLog(t *testing.T) {
+	const entries = 60 // two ways to each from the one above would be 2^60
+	var lines, parent string
+	for i := range entries {
+		id := fmt.Sprintf("%08x", i)
+		lines += entry(id, parent, "1")
+		parent = id
+	}
+	s, _ := open(t, header+lines+lines)
+	roots := s.Tree()
+	for i := range entries {
+		if len(roots) != 1 || roots[0].Entry.ID != fmt.Sprintf("%08x", i) {
+			t.Fatalf("level %d has %d entries", i, len(roots))
+		}
+		roots = roots[0].Children
+	}
+}
+
 func TestRefusesWhatIsNoSession(t *testing.T) {
 	for _, log := range []string{
 		"hello\n", "\n\n", "[]\n", "1\n" + header, `{"type":"session"}` + "\n", "\xEF\xBB\xBF" + header + entry("a", "", "1"),

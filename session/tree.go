@@ -1,6 +1,7 @@
 package session
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/pinch-agent/pinch/llm"
@@ -52,11 +53,33 @@ func (s *Session) unique() func(yield func(*Entry) bool) {
 
 // Tree is the whole session as trees. Roots are the entries without a parent in
 // the log, in its order; children are sorted by time. Of entries with one id the
-// last stands under the parents of all. In damaged files, where parents go
-// round in a circle, the first entry of the circle is a root.
+// last stands under the parents of all, once under each; where that would make
+// more of the log than twice its entries, in the place of the first alone. In
+// damaged files, where parents go round in a circle, the first entry of the circle
+// is a root.
 func (s *Session) Tree() []*Node {
 	s.rlockWhole()
 	defer s.mu.RUnlock()
+	if s.ids.distinct != len(s.order) {
+		if roots := s.grow(slices.Values(s.order)); fits(roots, 2*len(s.order)) {
+			return roots
+		}
+	}
+	return s.grow(s.unique())
+}
+
+// fits reports whether there are at most so many nodes on all ways through trees.
+func fits(roots []*Node, most int) bool {
+	todo := slices.Clone(roots)
+	for ; len(todo) > 0 && most >= len(todo); most-- {
+		n := todo[len(todo)-1]
+		todo = append(todo[:len(todo)-1], n.Children...)
+	}
+	return len(todo) == 0
+}
+
+// grow makes the trees of entries, each under its parent.
+func (s *Session) grow(entries iter.Seq[*Entry]) []*Node {
 	nodes := make(map[string]*Node, s.ids.distinct)
 	for e := range s.unique() {
 		n := &Node{Entry: e}
@@ -66,13 +89,18 @@ func (s *Session) Tree() []*Node {
 		nodes[e.ID] = n
 	}
 	var roots []*Node
-	for _, e := range s.order {
-		n := nodes[e.ID]
-		if n == nil {
-			continue // no id
+	type edge struct{ parent, child *Node }
+	placed := map[edge]bool{}
+	for e := range entries {
+		n, parent := nodes[e.ID], nodes[e.ParentID]
+		if n == parent {
+			parent = nil
 		}
-		parent := nodes[e.ParentID]
-		if e.ParentID == e.ID || parent == nil {
+		if n == nil || placed[edge{parent, n}] { // no id, or there already
+			continue
+		}
+		placed[edge{parent, n}] = true
+		if parent == nil {
 			roots = append(roots, n)
 			continue
 		}

@@ -40,7 +40,8 @@ type Args struct {
 	Models   []string
 	Thinking llm.ThinkingLevel // "" when absent or invalid
 	APIKey   string
-	Record   string // file for the provider traffic of this run
+	keys     []string // every value of --api-key: the last one counts
+	Record   string   // file for the provider traffic of this run
 
 	Tools          []string // nil when absent
 	ExcludeTools   []string

@@ -232,7 +232,7 @@ func (p *program) prepare(a *Args) (*base, error) {
 	creds := p.openCredentials()
 	b := &base{p: p, args: a}
 	b.catalog, b.registry = p.startCatalog(creds)
-	forget(b.catalog.SecretNames())
+	forget(b.catalog.SecretNames(), a.keys)
 	if err := creds.store.Exposure(); err != nil && p.errTerminal {
 		p.warn("%s", sentence(err))
 	}
@@ -470,9 +470,9 @@ func requestOptions(s *settings.Settings) (llm.Options, error) {
 		o.ThinkingBudgets[llm.ThinkingLevel(level)] = tokens
 	}
 	if proxy := s.HTTPProxy(); proxy != "" {
-		address, err := url.Parse(proxy)
-		if err != nil || address.Host == "" {
-			return o, errors.New("The setting httpProxy is no address: write it like http://proxy.example.com:3128") // it may hold a password
+		address, err := proxyAddress(proxy)
+		if err != nil {
+			return o, err
 		}
 		o.Client = wire.NewClient(wire.FixedProxy(address, cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))))
 		return o, nil
@@ -489,6 +489,16 @@ func requestOptions(s *settings.Settings) (llm.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// proxyAddress reads the setting httpProxy. The error does not quote it, as it may
+// hold a password.
+func proxyAddress(setting string) (*url.URL, error) {
+	address, err := url.Parse(setting)
+	if err == nil && address.Hostname() != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, address.Scheme) {
+		return address, nil
+	}
+	return nil, errors.New("The setting httpProxy is no address: write it like http://proxy.example.com:3128")
 }
 
 // orNone turns the settings' 0, which is "no bound", into the negative value

@@ -243,6 +243,11 @@ func runConfigSet(ctx context.Context, p *program, c *command, words []string) e
 	if err != nil {
 		return withList(err)
 	}
+	if proxy, _ := jsonwire.StringValue(value); name == "httpProxy" && proxy != "" {
+		if _, err := proxyAddress(proxy); err != nil {
+			return err
+		}
+	}
 	if err := s.w.store.Write(ctx, scope, settings.Set(name, value)); err != nil {
 		return err
 	}

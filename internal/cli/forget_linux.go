@@ -9,10 +9,10 @@ import (
 )
 
 // forget overwrites the keys that /proc shows of this program to every process of
-// its user, the commands of a model among them: the values of the variables names
-// and of --api-key. What os.Getenv returns is a copy, and stays. It is a second
-// wall, so a system that shows no /proc is no error.
-func forget(names []string) {
+// its user, the commands of a model among them: the values of the variables names,
+// and keys that stand behind --api-key. What os.Getenv returns is a copy, and
+// stays. It is a second wall, so a system that shows no /proc is no error.
+func forget(names, keys []string) {
 	stat, err := os.ReadFile("/proc/self/stat")
 	// The numbers come behind the name of the program, which may have spaces.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
@@ -48,14 +48,15 @@ func forget(names []string) {
 			_, _ = mem.WriteAt(secret, end-int64(cap(secret)))
 		}
 	}
-	overwrite(fields[45], fields[46], argumentSecrets)
+	overwrite(fields[45], fields[46], func(words [][]byte) [][]byte { return argumentSecrets(words, keys) })
 	overwrite(fields[47], fields[48], func(words [][]byte) [][]byte { return variableSecrets(words, names) })
 }
 
-// argumentSecrets are the arguments that are keys.
-func argumentSecrets(args [][]byte) (secrets [][]byte) {
+// argumentSecrets are the arguments that are keys. Elsewhere the word --api-key may
+// be a message or a value, and what follows it is what somebody said.
+func argumentSecrets(args [][]byte, keys []string) (secrets [][]byte) {
 	for i := 1; i < len(args); i++ {
-		if string(args[i-1]) == "--api-key" {
+		if string(args[i-1]) == "--api-key" && slices.Contains(keys, string(args[i])) {
 			secrets = append(secrets, args[i])
 		}
 	}

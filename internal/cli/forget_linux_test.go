@@ -21,7 +21,8 @@ func TestKeysAreNotInProc(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "models.json"), []byte(models), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "--mode", "json", "--no-session", "--model", "demo/"+scenario, "--api-key", "secret-argument", "-p", "look around")
+	cmd := exec.Command(os.Args[0], "--mode", "json", "--no-session", "--model", "demo/"+scenario,
+		"--api-key", "secret-first", "--api-key", "secret-argument", "-p", "look around", "--", "--api-key", "said-behind")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), runMain+"=1", "HOME="+dir, "PINCH_AGENT_DIR="+dir, "PINCH_OFFLINE=1",
 		"OPENAI_API_KEY=secret-variable", "MINE_KEY=secret-named", "UNRELATED=still-there")
@@ -29,12 +30,12 @@ func TestKeysAreNotInProc(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"looked", "UNRELATED=still-there", "OPENAI_API_KEY=***************", "look around"} {
+	for _, want := range []string{"looked", "UNRELATED=still-there", "OPENAI_API_KEY=***************", "look around", `"text":"said-behind"`} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	for _, secret := range []string{"secret-argument", "secret-variable", "secret-named"} {
+	for _, secret := range []string{"secret-first", "secret-argument", "secret-variable", "secret-named"} {
 		if strings.Contains(string(out), secret) {
 			t.Errorf("%q is shown", secret)
 		}

@@ -4,4 +4,4 @@ package cli
 
 // forget has nothing to overwrite: no file shows other processes what this one was
 // started with.
-func forget([]string) {}
+func forget(_, _ []string) {}

@@ -40,7 +40,10 @@ var options = [...]option{
 	{long: "--model", group: forModel, arg: "PATTERN", about: "id, provider/id or part of a name, with :level behind", lists: listedModels, takes: value, set: func(a *Args, v *string) { a.Model = *v }},
 	{long: "--models", group: forModel, arg: "LIST", about: "models to choose from, separated by commas; * and ? match", takes: value, set: func(a *Args, v *string) { a.Models = splitList(*v) }},
 	{long: "--thinking", group: forModel, arg: "LEVEL", about: "off, minimal, low, medium, high, xhigh, max", words: strings.Split(levelNames(), ", "), takes: value, set: setThinking},
-	{long: "--api-key", group: forModel, arg: "KEY", about: "key for this run; never stored", takes: value, set: func(a *Args, v *string) { a.APIKey = strings.Clone(*v) }}, // the argument itself is forgotten
+	{long: "--api-key", group: forModel, arg: "KEY", about: "key for this run; never stored", takes: value, set: func(a *Args, v *string) {
+		a.APIKey = strings.Clone(*v) // the argument itself is forgotten
+		a.keys = append(a.keys, a.APIKey)
+	}},
 	{long: "--record", group: forModel, arg: "FILE", about: "store what is said to the provider and back; --model replay/FILE plays it", files: true, takes: value, set: func(a *Args, v *string) {
 		if a.Record = *v; a.Record == "" {
 			a.errorf("--record requires the name of a file")

@@ -125,6 +125,8 @@ func runInstall(ctx context.Context, p *program, c *command, words []string) err
 			return fmt.Errorf("Path does not exist: %s", place.Dir)
 		case !info.IsDir() && !info.Mode().IsRegular():
 			return fmt.Errorf("%s is a pipe or a device: a package is a folder", place.Dir)
+		case info.Mode().IsRegular() && !resource.IsExtension(place.Dir):
+			return fmt.Errorf("%s is a file: a package is a folder, or one file of an extension; unpack an archive first", place.Dir)
 		}
 	}
 	in, err := conf.installer(scope)

@@ -15,7 +15,11 @@ import (
 // follows a place where the session branches stands further to the right, and
 // the end that the next prompt goes on from is marked. Entries that say nothing,
 // such as the choice of a model, are left out.
+//
+// Branches of branches move right up to a bound: a line stays readable, and the
+// output no larger than the session calls for.
 func writeTree(out io.Writer, s *session.Session) error {
+	const deepest = 32
 	w := bufio.NewWriter(out)
 	type branch struct {
 		from   *session.Node
@@ -44,7 +48,7 @@ func writeTree(out io.Writer, s *session.Session) error {
 			if end {
 				text += "  <- goes on here"
 			}
-			line := fmt.Sprintf("%-8s  %s%-9s  %s", n.Entry.ID, strings.Repeat("  ", b.indent), who, text)
+			line := fmt.Sprintf("%-8s  %s%-9s  %s", n.Entry.ID, strings.Repeat("  ", min(b.indent, deepest)), who, text)
 			fmt.Fprintln(w, visible(strings.TrimRight(line, " ")))
 		}
 		if len(n.Children) > 1 {

@@ -64,6 +64,9 @@ func (p *Problem) Error() string {
 		return fmt.Sprintf("%s%s is no setting; did you mean %s?", where, p.Key, p.Suggestion)
 	}
 	if p.Path == "" {
+		if p.Key == "" {
+			return `"" is no setting`
+		}
 		return p.Key + " is no setting"
 	}
 	return fmt.Sprintf("%s%s is no setting of this version; it is kept", where, p.Key)

@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -228,6 +230,9 @@ func (f *File) Shown(name string) jsontext.Value {
 // writes: JSON where the setting is no text, else the text itself. What the
 // setting cannot have is a *Problem, and so is a name that is none.
 func ParseValue(name, text string) (jsontext.Value, error) {
+	if !utf8.ValidString(name) || !utf8.ValidString(text) {
+		return nil, errors.New("names and values of settings are text in UTF-8, and this is not")
+	}
 	k, _ := kindOf(name)
 	if k == nil {
 		return nil, unknown(name)

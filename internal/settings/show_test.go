@@ -36,6 +36,9 @@ func TestWithoutPasswords(t *testing.T) {
 func TestParseValue(t *testing.T) {
 	for _, c := range []struct{ name, text, want, wrong string }{
 		{"theme", "dark", `"dark"`, ""},
+		{"theme", "d\xffrk", "", "UTF-8"},
+		{"modelThinkingLevels.a/\xff", "high", "", "UTF-8"},
+		{"", "dark", "", `"" is no setting`},
 		{"theme", "12", `"12"`, ""},
 		{"theme", ` "a" `, `" \"a\" "`, ""},
 		{"retry.enabled", " false ", "false", ""},

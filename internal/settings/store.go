@@ -267,6 +267,9 @@ func (s *Store) change(ctx context.Context, w *watched, mine func(name string) b
 	if err != nil {
 		return fail("write", err)
 	}
+	if len(next) > regular.MaxSize { // nobody could read it again
+		return fail("write", regular.ErrTooLarge)
+	}
 	f := newFile(w.path, next, w.project)
 	if f.Err != nil {
 		return fail("write", f.Err)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pinch-agent/pinch/internal/regular"
 )
 
 // newStore is a store of a user's file with a content, and of a project's.
@@ -120,11 +122,12 @@ func TestWriteRefuses(t *testing.T) {
 		{"retry", true, `retry is true and has to be an object`},
 		{"compaction.modelOverrides.a/b.1.reserveTokens", -1, `compaction.modelOverrides.a/b.1.reserveTokens is -1 and has to be a whole number from 0 on`},
 		{"theme", struct{}{}, "settings: theme: a value of type struct {} cannot be a setting"},
+		{"theme", strings.Repeat("x", regular.MaxSize), "Failed to write the settings file " + path + ": larger than 64 MiB"},
 		{"theme", jsontext.Value("no"), "settings: theme: invalid JSON at byte 0: unexpected character"},
 	} {
 		err := s.Write(t.Context(), User, Set("tuiMode", "regular"), Set(c.name, c.value))
 		if err == nil || err.Error() != c.want {
-			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+			t.Errorf("%s: %.200v, want %s", c.name, err, c.want)
 		}
 	}
 	if got := content(t, path); got != `{"theme": "dark"}` {
