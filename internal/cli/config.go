@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/pinch-agent/pinch/internal/cli/stats"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/settings"
+	"github.com/pinch-agent/pinch/resource"
 )
 
 const configText = `  pinch config get NAME [--json]             the value in force
@@ -102,13 +104,13 @@ func runConfig(ctx context.Context, p *program, c *command, words []string) erro
 	if err != nil {
 		return err
 	}
-	var list []settings.Setting
-	for _, one := range s.w.settings.All() {
-		if g.has("--all") || one.Origin != settings.Default {
-			list = append(list, one)
-		}
-	}
+	list := slices.DeleteFunc(s.w.settings.All(), func(one settings.Setting) bool {
+		return !g.has("--all") && one.Origin == settings.Default || g.has("--local") && one.Origin == settings.User
+	})
 	items, problems := s.inventory(true)
+	if g.has("--local") {
+		items = slices.DeleteFunc(items, func(i resource.Item) bool { return i.Source.Scope != resource.Project })
+	}
 	for _, d := range problems {
 		p.warn("%s: %s", d.Path, d.Message)
 	}
