@@ -118,6 +118,7 @@ func FuzzMatch(f *testing.F) {
 	for _, s := range []string{"a", "**/a", "**/*.b", "{a,b/**}", "[!a-c]*?", `\*`, "a**/b", "***/**/{a}", "[]", "é[é-ü]"} {
 		f.Add(s, "b/a.b")
 	}
+	f.Add("[!O]", "o")
 	f.Fuzz(func(t *testing.T, pattern, path string) {
 		g, err := Compile(pattern, Options{})
 		if err != nil {
@@ -129,7 +130,9 @@ func FuzzMatch(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got && !slow.Match(path) {
+		// What a negated class leaves out is more without case.
+		negated := strings.Contains(pattern, "[!") || strings.Contains(pattern, "[^")
+		if got && !negated && !slow.Match(path) {
 			t.Errorf("%q matches %q only with its case", pattern, path)
 		}
 		if g.kind != anyForm && strings.ToLower(pattern+path) == pattern+path && got != slow.Match(path) {
