@@ -39,6 +39,33 @@ func TestInstallForAnUntrustedProjectIsSaid(t *testing.T) {
 	a.end(0)
 }
 
+// Who only wants a summary has said all that there is to say.
+func TestSummaryNeedsNoPrompt(t *testing.T) {
+	home := t.TempDir() // the working folder too
+	script := func(text string) {
+		if err := os.WriteFile(filepath.Join(home, "s.json"), []byte(`{"turns":[{"text":"`+text+`"}]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script("one")
+	args := []string{"--model", "demo/s.json", "--session", "talk.jsonl"}
+	a := startAtTerminal(t, home, append(args, "-p", "hello")...)
+	a.end(0)
+	text, err := os.ReadFile(filepath.Join(home, "talk.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(text), `"role":"user"`)
+	_, id, _ := strings.Cut(before[strings.LastIndex(before, "\n"):], `"id":"`)
+	script("what was left")
+	a = startAtTerminal(t, home, append(args, "--branch", id[:8], "--summarize", "-p")...)
+	a.await("what was left")
+	a.end(0)
+	if strings.Contains(a.text(), "no prompt") {
+		t.Error(a.text())
+	}
+}
+
 // A person is told that what is called is there, and does not count.
 func TestCallsOfAnUntrustedProjectAreSaid(t *testing.T) {
 	const hint = "this project brings it and is not trusted"

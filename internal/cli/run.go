@@ -14,6 +14,7 @@ import (
 	"github.com/pinch-agent/pinch/internal/cli/jsonmode"
 	"github.com/pinch-agent/pinch/internal/cli/opening"
 	"github.com/pinch-agent/pinch/internal/cli/print"
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // chooseMode is the mode of a start: rpc and json by --mode; else one shot when
@@ -60,7 +61,7 @@ func (p *program) run(ctx context.Context, a *Args) error {
 	if err != nil {
 		return err
 	}
-	if err := checkBranch(a, stdin != "" || len(a.Files)+len(a.Messages) > 0); err != nil {
+	if err := checkBranch(a, !jsonwire.Blank(stdin) || len(a.Files)+len(a.Messages) > 0); err != nil {
 		return err
 	}
 	b, err := p.prepare(a)
@@ -85,7 +86,7 @@ func (p *program) run(ctx context.Context, a *Args) error {
 	if line := recovered(cutOff, len(prompts) > 0 && prompts[0].Continue); line != "" {
 		p.warn("%s", line)
 	}
-	if len(prompts) == 0 && p.errTerminal { // for scripts it is nothing to do, as with pi
+	if len(prompts) == 0 && !a.Summarize && p.errTerminal { // for scripts it is nothing to do, as with pi
 		p.warn("There is no prompt: write it behind -p, pipe it in, or name a file as @FILE")
 	}
 	if len(prompts) > 0 {
