@@ -166,7 +166,7 @@ func (f *findings) text(content []byte) {
 	if strings.Count(text, "\r") > strings.Count(text, "\r\n") && strings.Contains(text, "\n") {
 		f.add(ControlCharacter, Suspicious, place{}, "carriage returns within lines, which hide text in a terminal", lookAdvice)
 	}
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	text = withLF(text)
 	var fence string
 	var comment commentScan
 	blank, number := 0, 0

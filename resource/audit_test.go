@@ -179,6 +179,7 @@ func TestSkillFindings(t *testing.T) {
 		{"top of a site", "---\nname: a\ndescription: d\n---\n[a](/LICENSE)", "outside note 5:5", false},
 		{"drive", "---\nname: a\ndescription: d\n---\n[a](C:\\x) [b](https://example.com/etc/x)", "outside suspicious 5:5", false},
 		{"above", "---\nname: a\ndescription: d\n---\nRun `../other/run.sh`.", "outside note 5:6", false},
+		{"above, behind carriage returns", "---\rname: a\rdescription: d\r---\rRun `../x`.", "outside note 5:6", false},
 	} {
 		dir := tree(t, map[string]string{"SKILL.md": c.text})
 		s := audited(t, dir)
@@ -288,7 +289,7 @@ func FuzzAudit(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(decode([]byte(text))), "\n")
+		lines := strings.Split(withLF(decode([]byte(text))), "\n")
 		for _, x := range auditSkill("f.md", []byte(text), Frontmatter{"name": text}, text) {
 			if x.Count < 1 || x.Message == "" || x.Advice == "" || x.Line < 0 || x.Line > len(lines)+1 {
 				t.Fatalf("%+v", x)

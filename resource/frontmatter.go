@@ -54,9 +54,7 @@ func ParseFrontmatter(content string) (Frontmatter, string, error) {
 
 // cutFrontmatter separates the YAML text from the body.
 func cutFrontmatter(content string) (head, body string) {
-	content = strings.TrimPrefix(content, "\uFEFF")
-	content = strings.ReplaceAll(content, "\r\n", "\n")
-	content = strings.ReplaceAll(content, "\r", "\n")
+	content = withLF(strings.TrimPrefix(content, "\uFEFF"))
 	if !strings.HasPrefix(content, "---") {
 		return "", content
 	}

@@ -37,6 +37,11 @@ func decode(b []byte) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
+// withLF makes all line ends LF.
+func withLF(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+}
+
 // cause is an error without the path that the diagnostic names anyway.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {

@@ -101,7 +101,7 @@ func knownSkillFields() []string {
 func auditSkill(path string, content []byte, front Frontmatter, name string) []Finding {
 	f := &findings{path: path}
 	f.text(content)
-	f.references(decode(content))
+	f.references(withLF(decode(content)))
 	f.name(name)
 	f.fields(decode(content), front, knownSkillFields())
 	if filepath.Base(path) == skillFile {

@@ -277,7 +277,8 @@ func isScript(name string) bool {
 	return name == "python" || name == "node" || name == "perl" || name == "ruby" || name == "php" || name == "deno" || name == "bun"
 }
 
-// references reports what a skill refers to outside of its folder.
+// references reports what a skill refers to outside of its folder, in text with
+// LF line ends.
 func (f *findings) references(text string) {
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {

@@ -56,13 +56,7 @@ func (s *source) foldedChange(sp *space, found []match) (change, []match) {
 		}
 		if len(found) == 0 || found[0].start.line != line {
 			put(view[col:], view[col:])
-			var next int
-			c.end, next = s.line(line)
-			// The end of the last line goes with the lines that are new.
-			if end := s.lineEndAt(c.start); c.end < next && s.raw[c.end:next] != end {
-				put("\n", end)
-				c.end = next
-			}
+			c.end, _ = s.line(line) // which keeps its end
 			return c, found
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
 // repository is a source of git.
@@ -48,7 +50,7 @@ func splitRef(source string) (address, ref string) {
 var refForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`) })
 
 func parseGit(source string, protocols []string) (repository, error) {
-	source = strings.TrimSpace(source)
+	source = jsonwire.Trim(source)
 	if !strings.HasPrefix(source, "git://") {
 		source = strings.TrimPrefix(source, "git:")
 	}
@@ -75,6 +77,9 @@ func parseGit(source string, protocols []string) (repository, error) {
 	u, err := url.Parse(r.address)
 	if err != nil || u.Hostname() == "" && u.Scheme != "file" || strings.HasPrefix(u.Hostname(), "-") || strings.ContainsAny(r.address, "?#%\\") {
 		return r, faultf(Invalid, "it is no address of a repository")
+	}
+	if strings.Contains(u.Hostname(), ":") { // which git and the settings read differently
+		return r, faultf(Invalid, "its host is no name").advise("give the host of the repository by its name")
 	}
 	if !slices.Contains(protocols, u.Scheme) {
 		return r, faultf(Invalid, "repositories are fetched by https and ssh, not by %s", u.Scheme)

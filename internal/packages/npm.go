@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/version"
 )
 
@@ -25,7 +26,7 @@ type npmSpec struct {
 }
 
 func parseNPM(source string) (npmSpec, error) {
-	spec := strings.TrimPrefix(strings.TrimSpace(source), "npm:")
+	spec := strings.TrimPrefix(jsonwire.Trim(source), "npm:")
 	at := strings.LastIndexByte(spec, '@')
 	s := npmSpec{name: spec}
 	if at > 0 {

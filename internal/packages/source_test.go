@@ -96,6 +96,7 @@ func TestGitSources(t *testing.T) {
 		"https://example.com:8443/me/a#0123abcd":   "https://example.com:8443/me/a 0123abcd",
 		"ssh://git@example.com:2222/me/a@main":     "ssh://git@example.com:2222/me/a main",
 		"git:https://example.com/me/a@v1.0.0-rc.1": "https://example.com/me/a v1.0.0-rc.1",
+		"\ufeffgit:example.com/me/a\u3000":         "https://example.com/me/a ",
 	} {
 		r, err := parseGit(source, []string{"https", "ssh"})
 		if err != nil || r.address+" "+r.ref != want {
@@ -106,6 +107,7 @@ func TestGitSources(t *testing.T) {
 		"http://example.com/me/a", "git://example.com/me/a", "git:file:///etc/x", "git:ext::sh -c x/y", "https://me:key@example.com/a", "https://key@example.com/a",
 		"git:example.com/a@--upload-pack=x", "git:example.com/a@-x", "git:example.com/a@a:b", "git:example.com/a@a..b", "git:example.com/a@HEAD^", "git:example.com/a@x*",
 		"git:-oProxyCommand=x:a/b", "git:-x/a", "https://-x/a", "ssh://-oProxyCommand=x/a", "https://example.com/a b", "https://example.com/a\nb", "https://example.com/a?x=y",
+		"ssh://0:0é://0", "https://[::1]/me/a", "git:git@[::1]:me/a",
 	} {
 		if r, err := parseGit(bad, []string{"https", "ssh"}); err == nil {
 			t.Errorf("%s: %+v", bad, r)
