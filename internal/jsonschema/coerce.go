@@ -30,9 +30,10 @@ func (s *Schema) Valid(raw []byte) bool {
 // Numeric text, blank text (0), true and false (1 and 0), as words too, and null
 // (0) become a number, for an integer without its fraction. "true", "false", 1, 0
 // and null (false) become a boolean. A number, a boolean and null become text. A
-// single value becomes a list of one. Of several types or branches the first that
-// works is taken, and none when the value fits one already. Of a list of values
-// the one is taken that the value converts to.
+// single value becomes a list of one, but no tuple. Of several types or branches
+// the first that works is taken, for types without loss, and none when the value
+// fits one already. Of a list of values the one is taken that the value converts
+// to.
 func (s *Schema) Coerce(raw []byte) ([]byte, []Problem) {
 	if s.plain {
 		var r jsonwire.Reader
@@ -88,7 +89,7 @@ func (c *coercion) value(s *Schema, v *value) *value {
 	if s.kinds == 0 || s.accepts(v) {
 		c.active = nil // what is inside is another value
 	} else {
-		v = convertTo(s.types, v) // a list of one holds the value at hand
+		v = s.convert(v) // a list of one holds the value at hand
 	}
 	switch v.kind {
 	case isObject:
@@ -121,7 +122,7 @@ func (c *coercion) literal(s *Schema, v *value) *value {
 		if t == "object" || t == "array" || t == "null" {
 			continue
 		}
-		if w := convertTo([]string{t}, v); equal(w, named) && (s.constant != nil || fits(s, w, c.budget)) {
+		if w := convertTo(t, v); equal(w, named) && (s.constant != nil || fits(s, w, c.budget)) {
 			return w
 		}
 	}
@@ -181,11 +182,53 @@ func (s *Schema) requires(name string) bool {
 	return slices.Contains(s.required, name)
 }
 
-// convertTo converts v to the first of types that it can become. Null is the
-// last resort of several types, and no list is made for one of them. Where only
-// a number will do, blank text is 0 and the words true and false are 1 and 0.
-func convertTo(types []string, v *value) *value {
-	if len(types) == 1 && (types[0] == "number" || types[0] == "integer") && v.kind == isString {
+// convert converts v to the type of s, or to the first of several that it can
+// become without loss. A tuple is not made of a single value.
+func (s *Schema) convert(v *value) *value {
+	if !s.several {
+		if s.prefix != nil && s.types[0] == "array" {
+			return v
+		}
+		return convertTo(s.types[0], v)
+	}
+	for _, t := range s.types {
+		if w := exact(t, v); w != nil {
+			return w
+		}
+	}
+	return v
+}
+
+// exact is v as a value of type t, one of several: words, fractions and lists of
+// one may be meant for another of them. It is nil when v is not sure to be meant.
+func exact(t string, v *value) *value {
+	switch {
+	case t == "array":
+		return nil
+	case t == "null" && v.kind == isString && v.text != "":
+		return nil
+	case t == "string" && v.kind == isNull:
+		return &value{kind: isString}
+	case t == "boolean" && v.kind == isString && v.text != "true" && v.text != "false":
+		return nil
+	}
+	w := convert(t, v)
+	if w != nil && t == "integer" && (v.kind == isNumber || v.kind == isString && !wholeNumber(v.text)) {
+		return nil
+	}
+	return w
+}
+
+// wholeNumber reports whether text stands for a number without a fraction.
+func wholeNumber(text string) bool {
+	number, ok := parseNumber(text)
+	return ok && wholeText(number)
+}
+
+// convertTo converts v to the type t. Where only a number will do, blank text is
+// 0 and the words true and false are 1 and 0.
+func convertTo(t string, v *value) *value {
+	if (t == "number" || t == "integer") && v.kind == isString {
 		switch {
 		case jsonwire.Blank(v.text), strings.EqualFold(v.text, "false"):
 			return &value{kind: isNumber, text: "0"}
@@ -193,19 +236,8 @@ func convertTo(types []string, v *value) *value {
 			return &value{kind: isNumber, text: "1"}
 		}
 	}
-	for _, t := range types {
-		if (t == "null" || t == "array") && len(types) > 1 {
-			continue
-		}
-		if w := convert(t, v); w != nil {
-			return w
-		}
-	}
-	// Of several types the word null is rather a text.
-	if slices.Contains(types, "null") && (len(types) == 1 || v.kind != isString || v.text == "") {
-		if w := convert("null", v); w != nil {
-			return w
-		}
+	if w := convert(t, v); w != nil {
+		return w
 	}
 	return v
 }

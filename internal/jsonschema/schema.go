@@ -29,6 +29,7 @@ type Schema struct {
 	plain bool // fast decides it
 
 	types    []string // in their order, for the words of problems
+	several  bool     // types is a list, be it of one
 	kinds    kind     // the same as a set; 0 for every kind
 	enum     []*value
 	enumText string
@@ -419,7 +420,7 @@ func (s *Schema) finish(v *value) {
 
 func (s *Schema) setTypes(v *value) {
 	names := []string{v.text}
-	if v.kind == isArray {
+	if s.several = v.kind == isArray; s.several {
 		names = v.strings()
 	}
 	for _, name := range names {

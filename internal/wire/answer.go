@@ -30,7 +30,7 @@ type step struct {
 	block *Block
 	typ   llm.EventType
 	delta string
-	upto  int // length of the block's text after a delta
+	upto  int // length of the block's text after a delta, -1 for what is shown already
 }
 
 // Block is one content block as it grows.
@@ -128,6 +128,11 @@ func (b *Block) push(delta string) {
 		typ = llm.EventThinkingDelta
 	}
 	b.answer.queue = append(b.answer.queue, step{block: b, typ: typ, delta: delta, upto: b.text.Len()})
+}
+
+// Touch queues an empty delta of a call that leaves its arguments as shown.
+func (b *Block) Touch() {
+	b.answer.queue = append(b.answer.queue, step{block: b, typ: llm.EventToolCallDelta, upto: -1})
 }
 
 // End closes the block; a second call does nothing.
@@ -252,7 +257,9 @@ func (a *Answer) apply(s *step) {
 	case llm.EventThinkingDelta:
 		b.thinking.Thinking = b.text.Prefix(s.upto)
 	case llm.EventToolCallDelta:
-		b.show(s.upto)
+		if s.upto >= 0 {
+			b.show(s.upto)
+		}
 	case llm.EventToolCallEnd:
 		b.call.Arguments, b.call.ArgumentsError = b.args.Final()
 		b.call.Streaming = nil

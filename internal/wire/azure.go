@@ -101,8 +101,9 @@ func azureBase(base string) (string, error) {
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return "", &AzureURLError{BaseURL: base}
 	}
+	u.Host = strings.ToLower(u.Host)
 	path := strings.TrimRight(u.Path, "/")
-	if ofAzure(strings.ToLower(u.Hostname())) && (path == "" || path == "/openai" || path == "/openai/v1/responses") {
+	if ofAzure(u.Hostname()) && (path == "" || path == "/openai" || path == "/openai/v1/responses") {
 		u.Path, u.RawPath, u.RawQuery, u.ForceQuery = "/openai/v1", "", "", false
 	}
 	u.Fragment, u.RawFragment = "", ""

@@ -20,7 +20,7 @@ func TestAzure(t *testing.T) {
 		"from the model": {model: llm.Model{ID: "m", BaseURL: "https://r.openai.azure.com/openai/v1/"},
 			want: Azure{"https://r.openai.azure.com/openai/v1", "v1", "m"}},
 		"the address of a resource": {model: llm.Model{ID: "m", BaseURL: "https://R.Services.AI.azure.com/openai/?a=b"},
-			want: Azure{"https://R.Services.AI.azure.com/openai/v1", "v1", "m"}},
+			want: Azure{"https://r.services.ai.azure.com/openai/v1", "v1", "m"}},
 		"another path stays": {model: llm.Model{ID: "m", BaseURL: "https://r.openai.azure.com/openai/deployments/x?a=b"},
 			want: Azure{"https://r.openai.azure.com/openai/deployments/x?a=b", "v1", "m"}},
 		"another host stays": {model: llm.Model{ID: "m", BaseURL: "https://openai.azure.com.test/openai"},

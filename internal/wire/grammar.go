@@ -109,27 +109,37 @@ func (g *GrammarInput) Empty() jsontext.Value {
 }
 
 // Piece is the JSON of a piece of the input, with the beginning of the object
-// in front of the first. It is valid until the next call.
+// in front of the first that is not empty. It is valid until the next call.
 func (g *GrammarInput) Piece(input []byte) []byte {
-	out := g.out[:0]
-	if !g.begun {
-		g.begun = true
-		out = append(out, '{')
-		out = jsonwire.AppendString(out, g.Property)
-		out = append(out, `:"`...)
+	if len(input) == 0 {
+		return nil
 	}
-	if len(input) > 0 {
-		out = appendInner(out, input)
+	g.out = appendInner(g.begin(), input)
+	return g.out
+}
+
+// End is what closes the object after the pieces.
+func (g *GrammarInput) End() []byte { return append(g.begin(), GrammarEnd...) }
+
+// begin is the beginning of the object, once.
+func (g *GrammarInput) begin() []byte {
+	if g.begun {
+		return g.out[:0]
 	}
-	g.out = out
-	return out
+	g.begun = true
+	out := jsonwire.AppendString(append(g.out[:0], '{'), g.Property)
+	return append(out, `:"`...)
 }
 
 // Whole is the JSON of the complete input without the end of the object, as
 // the pieces of it would make.
 func (g *GrammarInput) Whole(input []byte) []byte {
 	whole := GrammarInput{Property: g.Property}
-	return whole.Piece(input)
+	out := whole.begin()
+	if len(input) > 0 {
+		out = appendInner(out, input)
+	}
+	return out
 }
 
 // GrammarEnd closes the object of the arguments.

@@ -54,10 +54,18 @@ func TestGrammarInput(t *testing.T) {
 		t.Errorf("empty %s", got)
 	}
 	var pieces []byte
-	for _, input := range []string{"", "x\n", `"é`} {
-		pieces = append(pieces, g.Piece([]byte(input))...)
+	for _, input := range []string{"", "x\n", "", `"é`} {
+		piece := g.Piece([]byte(input))
+		if (len(piece) == 0) != (input == "") {
+			t.Errorf("%q became %q", input, piece)
+		}
+		pieces = append(pieces, piece...)
 	}
-	got := string(pieces) + GrammarEnd
+	empty := GrammarInput{Property: "p"}
+	if got := string(empty.Piece(nil)) + string(empty.End()); got != `{"p":""}` {
+		t.Errorf("no input became %s", got)
+	}
+	got := string(pieces) + string(g.End())
 	if want := `{"a\"b":"x\n\"é"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

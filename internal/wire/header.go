@@ -82,7 +82,7 @@ func (h *Host) version() string {
 // attribute names the product to gateways that list their traffic by product.
 func attribute(header http.Header, m *llm.Model, o *llm.Options) {
 	host := hostname(m.BaseURL)
-	openCode := m.Provider == "opencode" || m.Provider == "opencode-go" || within(host, "opencode.ai")
+	openCode := m.Provider == "opencode" || m.Provider == "opencode-go" || host == "opencode.ai"
 	if openCode && o.SessionID != "" {
 		header.Set("X-Opencode-Session", o.SessionID)
 	}
@@ -114,11 +114,7 @@ func hostname(base string) string {
 	if err != nil {
 		return ""
 	}
-	return u.Hostname()
-}
-
-func within(host, domain string) bool {
-	return host == domain || strings.HasSuffix(host, "."+domain)
+	return strings.ToLower(u.Hostname())
 }
 
 func capital(s string) string {

@@ -26,6 +26,7 @@ func TestHeader(t *testing.T) {
 			map[string]string{"X-Billing-Invoke-Origin": "Pinch"}},
 		{"OpenCode", llm.Model{BaseURL: "https://opencode.ai/inference"}, llm.Options{SessionID: "s", Identity: llm.Identity{Attribution: product}},
 			map[string]string{"X-Opencode-Session": "s", "X-Opencode-Client": "pinch"}},
+		{"a host below OpenCode's", llm.Model{BaseURL: "https://a.opencode.ai"}, llm.Options{SessionID: "s", Identity: llm.Identity{Attribution: product}}, nil},
 		{"without attribution", llm.Model{Provider: "openrouter"}, llm.Options{}, nil},
 		{"overridden", llm.Model{Headers: map[string]string{"x-a": "model", "X-B": "model"}},
 			llm.Options{Headers: map[string]*string{"X-A": new("request"), "accept": nil}},

@@ -466,17 +466,18 @@ func TestThreads(t *testing.T) {
 	expect("first request", "create 1")
 	turn("two", llm.Options{})
 	expect("second request", "continue 1")
-	turn("three", llm.Options{CacheRetention: "long"})
-	expect("another cache marker", "continue 1")
+	long := llm.Options{CacheRetention: "long"}
+	turn("three", long)
+	expect("another cache marker in the prompt", "create 5")
 	turn("four", llm.Options{DisableContinuation: true})
 	expect("switched off", "7")
 	if named != 4 {
 		t.Errorf("%d of 4 requests name the feature", named)
 	}
-	turn("five", llm.Options{})
+	turn("five", long)
 	expect("messages that went past the thread", "continue 3")
 	refuse = "thread_not_found"
-	turn("six", llm.Options{})
+	turn("six", long)
 	expect("forgotten by the server", "continue 1, create 11")
 	if d := history[len(history)-1].(*llm.Assistant).Diagnostics; len(d) != 1 || string(d[0].Details) != `{"reason":"thread_not_found"}` {
 		t.Errorf("diagnostics %v", d)

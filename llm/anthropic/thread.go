@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
@@ -221,8 +220,9 @@ func (x *exchange) sumOf(m llm.Message, json, after []byte) uint64 {
 	return max(1, h.Sum64())
 }
 
-// settingsSum is the sum of all that must stay the same in a thread, cache
-// markers aside.
+// settingsSum is the sum of all that must stay the same in a thread. A
+// continuation leaves the prompt and the tools out, so the cache markers in them
+// count: the server keeps those of the beginning.
 func (x *exchange) settingsSum(top *head, betas []string) uint64 {
 	h := x.api.threads.hash()
 	part := func(p []byte) {
@@ -231,14 +231,10 @@ func (x *exchange) settingsSum(top *head, betas []string) uint64 {
 		h.Write(n[:])
 		h.Write(p)
 	}
-	marked := []byte(markerField + top.marker)
-	if top.marker == "" {
-		marked = []byte("\x00")
-	}
 	part([]byte(x.model.BaseURL))
 	part([]byte(x.model.ID))
-	part(bytes.ReplaceAll(top.system, marked, nil))
-	part(bytes.ReplaceAll(top.tools, marked, nil))
+	part(top.system)
+	part(top.tools)
 	part(x.thinking.append(nil, x.model, &x.compat))
 	part(x.toolChoice(nil))
 	part([]byte(strings.Join(betas, ",")))

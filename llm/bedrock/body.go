@@ -40,6 +40,7 @@ type head struct {
 	system     []byte // the text block, nil for none
 	tools      []byte // the array, nil for none
 	strictSent bool   // a tool that only prefers to be strict is
+	err        error  // what keeps the tools from being sent
 }
 
 // historyKey tells apart what the encoding of messages depends on.
@@ -57,11 +58,7 @@ func (x *exchange) body() ([]byte, error) {
 	})
 	defer t.Done()
 	if t.Head.rare == nil || t.Head.rare.head.loose != x.loose {
-		top, err := x.encodeHead(t)
-		if err != nil {
-			return nil, err
-		}
-		t.Head.rare = &rare{head: top}
+		t.Head.rare = &rare{head: x.encodeHead(t)}
 	}
 	top := t.Head.rare.head
 	size := 0
@@ -106,13 +103,13 @@ func (x *exchange) body() ([]byte, error) {
 	choice, none := x.toolChoice()
 	if x.toolless = top.tools == nil || none; x.toolless && x.standIns {
 		// The head that is kept stays as it is: other requests ask without.
-		var err error
-		if top, err = x.encodeHead(&transcript.Transcript[encoded]{Tools: transcript.StandIns(t.Items, legalName)}); err != nil {
-			return nil, err
-		}
+		top = x.encodeHead(&transcript.Transcript[encoded]{Tools: transcript.StandIns(t.Items, legalName)})
 		choice, none = "", false
 	}
 	x.strictSent = false
+	if !none && top.err != nil {
+		return nil, top.err
+	}
 	if top.tools != nil && !none {
 		x.strictSent = top.strictSent
 		b = append(b, `,"toolConfig":{"tools":`...)
@@ -182,7 +179,7 @@ func (x *exchange) toolChoice() (choice string, none bool) {
 }
 
 // encodeHead encodes the system prompt and the tools of the request.
-func (x *exchange) encodeHead(t *transcript.Transcript[encoded]) (*head, error) {
+func (x *exchange) encodeHead(t *transcript.Transcript[encoded]) *head {
 	h := &head{loose: x.loose}
 	if t.System != nil {
 		if text := transcript.SystemText(t.System); !jsonwire.Blank(text) {
@@ -193,7 +190,8 @@ func (x *exchange) encodeHead(t *transcript.Transcript[encoded]) (*head, error) 
 		tool := &t.Tools[i]
 		schema, strict, err := wire.StrictTool(tool, x.kind.strict, !x.loose, nil)
 		if err != nil {
-			return nil, err
+			h.tools, h.err = nil, err
+			return h
 		}
 		b := h.tools
 		if i == 0 {
@@ -220,7 +218,7 @@ func (x *exchange) encodeHead(t *transcript.Transcript[encoded]) (*head, error) 
 	if h.tools != nil {
 		h.tools = append(h.tools, ']')
 	}
-	return h, nil
+	return h
 }
 
 const (

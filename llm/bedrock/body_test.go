@@ -228,6 +228,14 @@ func TestStrictTools(t *testing.T) {
 		t.Errorf("got %q", m.ErrorMessage)
 	}
 
+	// Tools that may not be called are not sent, so nothing is asked of them.
+	client = says(nil)
+	req := request(client, tools("require", `{"type":"object"}`)...)
+	req.ToolChoice = "none"
+	if result(t, quick(), testModel, req); len(client.seen) != 1 {
+		t.Errorf("no tool may be called: %d requests", len(client.seen))
+	}
+
 	// A refusal is remembered for the session.
 	api := quick()
 	refused := answer{400, map[string]string{"X-Amzn-Errortype": "ValidationException"}, []byte(`{"message":"Too many strict tools (21)."}`)}

@@ -1,6 +1,7 @@
 package completions
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,9 +19,9 @@ const (
 	textToolImages    = "Attached image(s) from tool result:"
 )
 
-// bridge stands between tool results and a user's message where a server wants
-// an answer between them.
-const bridge = `{"role":"assistant","content":"I have processed the tool results."}`
+// textBridge is the answer between tool results and a user's message, where a
+// server wants one.
+const textBridge = "I have processed the tool results."
 
 // encoded is a message in wire form. It stays in its History's slot, so a
 // conversation encodes each message once; what depends on a message's
@@ -81,7 +82,7 @@ func (e *encoder) encode(it *transcript.Item[encoded]) error {
 func (e *encoder) message(w *encoded, it *transcript.Item[encoded], marker string) error {
 	switch m := it.Message.(type) {
 	case *llm.System:
-		return e.system(m, it.ToolsFolded)
+		return e.system(m, it.ToolsFolded, marker)
 	case *llm.User:
 		w.text = e.user(m, marker)
 	case *llm.Assistant:
@@ -136,8 +137,8 @@ func (e *encoder) imagePart(m *llm.Image) {
 }
 
 // system appends a system message that stays in its place: the tools that it
-// adds, then its text.
-func (e *encoder) system(m *llm.System, toolsFolded bool) error {
+// adds, then its text. The marker is for a first message with text.
+func (e *encoder) system(m *llm.System, toolsFolded bool, marker string) error {
 	if !toolsFolded && len(m.ToolsAdded) > 0 {
 		e.str(`{"role":"system","tools":`)
 		var err error
@@ -152,9 +153,10 @@ func (e *encoder) system(m *llm.System, toolsFolded bool) error {
 	}
 	if len(e.dst) > 0 {
 		e.dst = append(e.dst, ',')
+		marker = ""
 	}
 	e.str(`{"role":"`, e.systemRole(), `","content":`)
-	e.dst = jsonwire.AppendString(e.dst, text)
+	e.content(text, marker)
 	e.dst = append(e.dst, '}')
 	return nil
 }
@@ -438,9 +440,12 @@ func (e *encoder) messages(dst []byte, t *transcript.Transcript[encoded], prompt
 			return dst, err
 		}
 	}
-	mark := marked{item: -1}
+	mark, instructions := marked{item: -1}, -1
 	if marker != "" {
-		mark = lastText(t.Items)
+		mark = e.lastText(t.Items)
+		if prompt == nil {
+			instructions = firstSystem(t.Items)
+		}
 	}
 	dst = append(dst, '[')
 	start := len(dst)
@@ -458,7 +463,7 @@ func (e *encoder) messages(dst []byte, t *transcript.Transcript[encoded], prompt
 	for i := range t.Items {
 		it := &t.Items[i]
 		json := it.Wire.json
-		if mark.item == i && !mark.images {
+		if mark.item == i && mark.part == ownText || instructions == i {
 			e.dst = nil
 			if err := e.message(&encoded{}, it, marker); err != nil {
 				return dst, err
@@ -478,19 +483,44 @@ func (e *encoder) messages(dst []byte, t *transcript.Transcript[encoded], prompt
 		if !endOfRun(t.Items, i) {
 			continue
 		}
-		if e.compat.RequiresAssistantAfterToolResult && (len(images) > 0 || i+1 < len(t.Items) && isUser(&t.Items[i+1])) {
-			add([]byte(bridge))
+		marking := func(part markedText) string {
+			if mark.item == i && mark.part == part {
+				return marker
+			}
+			return ""
+		}
+		if len(images) > 0 && e.compat.RequiresAssistantAfterToolResult || e.bridged(t.Items, i) {
+			add(e.bridge(marking(bridgeText)))
 		}
 		if len(images) > 0 {
-			part := ""
-			if mark.item == i && mark.images {
-				part = marker
-			}
-			add(e.toolImages(images, part))
+			add(e.toolImages(images, marking(imagesText)))
 			images = images[:0]
 		}
 	}
 	return append(dst, ']'), nil
+}
+
+// bridged reports whether a user speaks right after the tool result at i, to a
+// server that wants an answer in between. What says nothing is not in between.
+func (e *encoder) bridged(items []transcript.Item[encoded], i int) bool {
+	if !e.compat.RequiresAssistantAfterToolResult {
+		return false
+	}
+	for i++; i < len(items); i++ {
+		_, system := items[i].Message.(*llm.System)
+		if system || len(items[i].Wire.json) > 0 {
+			return isUser(&items[i])
+		}
+	}
+	return false
+}
+
+func (e *encoder) bridge(marker string) []byte {
+	e.dst = nil
+	e.str(`{"role":"assistant","content":`)
+	e.content(textBridge, marker)
+	e.dst = append(e.dst, '}')
+	return e.dst
 }
 
 // toolImages is the message with the images of a run of tool results.
@@ -509,10 +539,9 @@ func isResult(it *transcript.Item[encoded]) bool {
 	return ok
 }
 
-// isUser reports whether an item is a user message that is sent.
 func isUser(it *transcript.Item[encoded]) bool {
 	_, ok := it.Message.(*llm.User)
-	return ok && len(it.Wire.json) > 0
+	return ok
 }
 
 // endOfRun reports whether the tool result at i is the last of its run.
@@ -520,22 +549,33 @@ func endOfRun(items []transcript.Item[encoded], i int) bool {
 	return i+1 == len(items) || !isResult(&items[i+1])
 }
 
-// marked is the place of the moving cache marker: the text of an item, or the
-// text before the images of the run of tool results that ends with it.
+// marked is the place of the moving cache marker: the text of an item, or of a
+// message that follows the run of tool results that ends with it.
 type marked struct {
-	item   int // -1 for none
-	images bool
+	item int // -1 for none
+	part markedText
 }
 
+type markedText int
+
+const (
+	ownText markedText = iota
+	bridgeText
+	imagesText
+)
+
 // lastText finds the last message of a user, the model or a tool with text.
-func lastText(items []transcript.Item[encoded]) marked {
+func (e *encoder) lastText(items []transcript.Item[encoded]) marked {
 	for i := len(items) - 1; i >= 0; i-- {
 		it := &items[i]
 		if isResult(it) && endOfRun(items, i) {
 			for k := i; k >= 0 && isResult(&items[k]); k-- {
 				if len(items[k].Wire.images) > 0 {
-					return marked{item: i, images: true}
+					return marked{item: i, part: imagesText}
 				}
+			}
+			if e.bridged(items, i) {
+				return marked{item: i, part: bridgeText}
 			}
 		}
 		if it.Wire.text {
@@ -543,6 +583,15 @@ func lastText(items []transcript.Item[encoded]) marked {
 		}
 	}
 	return marked{item: -1}
+}
+
+// firstSystem finds the first system message that is sent, -1 for none. Where
+// there is no prompt before the conversation it carries the prompt's marker.
+func firstSystem(items []transcript.Item[encoded]) int {
+	return slices.IndexFunc(items, func(it transcript.Item[encoded]) bool {
+		_, ok := it.Message.(*llm.System)
+		return ok && len(it.Wire.json) > 0
+	})
 }
 
 // hasToolHistory reports whether a call or a result is in the transcript.

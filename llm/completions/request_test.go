@@ -135,6 +135,10 @@ func TestMessages(t *testing.T) {
 			return []llm.Message{call(m), result("c", text("r")), user}
 		}, `[{"role":"assistant","content":"",` + calls + `},{"role":"tool","content":"r","tool_call_id":"c","name":"look"},` +
 			`{"role":"assistant","content":"I have processed the tool results."},` + u + `]`},
+		"bridge across an answer that says nothing": {`{"requiresAssistantAfterToolResult":true}`, func(m *llm.Model) []llm.Message {
+			return []llm.Message{call(m), result("c", text("r")), own(m, text("")), user}
+		}, `[{"role":"assistant","content":"",` + calls + `},{"role":"tool","content":"r","tool_call_id":"c"},` +
+			`{"role":"assistant","content":"I have processed the tool results."},` + u + `]`},
 		"no bridge before an answer or a user who says nothing": {`{"requiresAssistantAfterToolResult":true}`, func(m *llm.Model) []llm.Message {
 			return []llm.Message{call(m), result("c", text("r")), &llm.User{Content: llm.Blocks()}, own(m, text("t"))}
 		}, `[{"role":"assistant","content":"",` + calls + `},{"role":"tool","content":"r","tool_call_id":"c"},{"role":"assistant","content":"t"}]`},
@@ -157,7 +161,7 @@ func TestCacheMarkerMoves(t *testing.T) {
 	const mark = `,"cache_control":{"type":"ephemeral"}`
 	image := &llm.Image{Data: "QQ==", MimeType: "image/png"}
 	m := testModel()
-	m.Compat = jsontext.Value(`{"cacheControlFormat":"anthropic","supportsDeveloperRole":false,"requiresThinkingAsText":true}`)
+	m.Compat = jsontext.Value(`{"cacheControlFormat":"anthropic","supportsDeveloperRole":false,"requiresThinkingAsText":true,"requiresAssistantAfterToolResult":true}`)
 	call := own(m, toolCall("c", "look", `{}`))
 	for name, c := range map[string]struct {
 		messages []llm.Message
@@ -170,11 +174,12 @@ func TestCacheMarkerMoves(t *testing.T) {
 		"thinking as text":  {[]llm.Message{llm.UserText("a", 1), own(m, &llm.Thinking{Thinking: "b"})}, "b"},
 		"parts of answer":   {[]llm.Message{llm.UserText("a", 1), own(m, &llm.Thinking{Thinking: "b"}, text("c"))}, "c"},
 		"tool result":       {[]llm.Message{llm.UserText("a", 1), call, result("c", text("b"))}, "b"},
+		"bridge":            {[]llm.Message{llm.UserText("a", 1), call, result("c", text("b")), &llm.User{Content: llm.Blocks(image)}}, "I have processed the tool results."},
 		"images of results": {[]llm.Message{llm.UserText("a", 1), call, result("c", text("b"), image)}, "Attached image(s) from tool result:"},
 	} {
 		got := messagesOf(t, m, append([]llm.Message{&llm.System{Content: llm.Plain("S")}}, c.messages...)...)
 		plain := *m
-		plain.Compat = jsontext.Value(`{"supportsDeveloperRole":false,"requiresThinkingAsText":true}`)
+		plain.Compat = jsontext.Value(`{"supportsDeveloperRole":false,"requiresThinkingAsText":true,"requiresAssistantAfterToolResult":true}`)
 		unmarked := messagesOf(t, &plain, append([]llm.Message{&llm.System{Content: llm.Plain("S")}}, c.messages...)...)
 		if n := strings.Count(got, mark); n != 2 {
 			t.Errorf("%s: %d markers in %s", name, n, got)
@@ -192,6 +197,23 @@ func TestCacheMarkerMoves(t *testing.T) {
 		if got = strings.ReplaceAll(got, mark, ""); got != unmarked {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, unmarked)
 		}
+	}
+}
+
+// Without a prompt the first system message of the conversation is marked in its place.
+func TestCacheMarkerOfLaterInstructions(t *testing.T) {
+	m := testModel()
+	m.Compat = jsontext.Value(`{"cacheControlFormat":"anthropic","supportsDeveloperRole":false,"supportsMidConvoSystemMessages":true,"supportsMidConvoToolAdditions":true}`)
+	later := &llm.System{Content: llm.Plain("S")}
+	history := []llm.Message{llm.UserText("a", 1), later, &llm.System{Content: llm.Plain("T")}, llm.UserText("b", 2)}
+	const marked = `"content":[{"type":"text","text":"%s","cache_control":{"type":"ephemeral"}}]}`
+	want := `[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"system",` + fmt.Sprintf(marked, "S") + `,{"role":"system","content":"T"},{"role":"user",` + fmt.Sprintf(marked, "b") + `]`
+	if got := messagesOf(t, m, history...); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	later.ToolsAdded = []llm.Tool{{Name: "t", Parameters: jsontext.Value(`{}`)}}
+	if got := messagesOf(t, m, history...); strings.Count(got, "cache_control") != 1 {
+		t.Errorf("after tools, which come first and have no text: %s", got)
 	}
 }
 

@@ -398,7 +398,10 @@ func (x *exchange) toolDelta(a *wire.Answer, e *toolEntry) int {
 // append adds a piece of the arguments or of a grammar tool's input.
 func (c *call) append(piece []byte) {
 	if c.input != nil {
-		piece = c.input.Piece(piece)
+		if piece = c.input.Piece(piece); len(piece) == 0 {
+			c.block.Touch()
+			return
+		}
 	}
 	c.block.Append(piece)
 }
@@ -476,7 +479,7 @@ func (x *exchange) End(a *wire.Answer, cause error) error {
 	for _, b := range a.Blocks() {
 		if len(calls) > 0 && calls[0].block == b {
 			if calls[0].input != nil {
-				b.Append([]byte(wire.GrammarEnd))
+				b.Append(calls[0].input.End())
 			}
 			calls = calls[1:]
 		}

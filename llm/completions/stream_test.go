@@ -212,13 +212,13 @@ func TestGrammarCalls(t *testing.T) {
 	}{
 		"pieces": {
 			[]string{custom(0, "sql", ""), custom(0, "", `a"`), custom(0, "", "\n")},
-			`0 toolcall_start  [c0 sql {"query":""}]|0 toolcall_delta {"query":" [c0 sql {"query":""}]|0 toolcall_delta a\" [c0 sql {"query":"a\""}]|` +
+			`0 toolcall_start  [c0 sql {"query":""}]|0 toolcall_delta  [c0 sql {"query":""}]|0 toolcall_delta {"query":"a\" [c0 sql {"query":"a\""}]|` +
 				`0 toolcall_delta \n [c0 sql {"query":"a\"\n"}]|0 toolcall_delta "} [c0 sql {"query":"a\"\n"}]|0 toolcall_end  [c0 sql {"query":"a\"\n"}]`,
 		},
 		"nothing": {
 			[]string{custom(0, "sql", "")},
-			`0 toolcall_start  [c0 sql {"query":""}]|0 toolcall_delta {"query":" [c0 sql {"query":""}]|` +
-				`0 toolcall_delta "} [c0 sql {"query":""}]|0 toolcall_end  [c0 sql {"query":""}]`,
+			`0 toolcall_start  [c0 sql {"query":""}]|0 toolcall_delta  [c0 sql {"query":""}]|` +
+				`0 toolcall_delta {"query":""} [c0 sql {"query":""}]|0 toolcall_end  [c0 sql {"query":""}]`,
 		},
 		"unknown tool": {
 			[]string{custom(0, "other", "x")},

@@ -137,11 +137,11 @@ func codexMembers(x *exchange, w *wire.Body, c *conversation, verbosity string) 
 	codexReasoning(x, w)
 }
 
-// codexReasoning appends what is asked of a reasoning model.
+// codexReasoning appends what is asked about reasoning.
 func codexReasoning(x *exchange, w *wire.Body) {
 	word, ok := x.effortWord()
 	switch {
-	case !x.model.Reasoning, !ok:
+	case !x.reasons(), !ok:
 	case x.effortUpdates():
 		x.appendReasoning(w, fixedEffort)
 	case x.limited, x.thinks():
@@ -162,17 +162,19 @@ func codexCall(x *exchange, p *packer, body []byte) (*wire.Call, error) {
 		return nil, fmt.Errorf("the request cannot be compressed: %w", err)
 	}
 	header := x.host.Header(x.model, o)
+	header.Set("Originator", "pinch")
+	wire.Override(header, x.model, o)
+	// What follows is the protocol's and the sign-in's: nobody has another.
 	header.Set("Accept", "text/event-stream")
+	header.Set("Content-Type", "application/json")
 	header.Set("Authorization", "Bearer "+o.APIKey)
 	header.Set("Chatgpt-Account-Id", account)
-	header.Set("Originator", "pinch")
 	header.Set("Openai-Beta", "responses=experimental")
 	if x.session != "" {
 		key := transcript.PromptCacheKey(x.session)
 		header.Set("Session-Id", key)
 		header.Set("X-Client-Request-Id", key)
 	}
-	wire.Override(header, x.model, o)
 	header.Set("Content-Encoding", "zstd")
 	return &wire.Call{
 		URL: x.url, Header: header, Body: packed,

@@ -99,7 +99,7 @@ func TestCodexRequest(t *testing.T) {
 	m, req := codexModel(), codexRequest()
 	m.Headers = map[string]string{"X-Model": "m"}
 	req.SessionID = strings.Repeat("é", 65)
-	req.Headers = map[string]*string{"openai-beta": nil, "X-Own": new("o"), "content-encoding": new("br")}
+	req.Headers = map[string]*string{"openai-beta": nil, "authorization": new("Bearer other"), "originator": new("me"), "X-Own": new("o"), "content-encoding": new("br")}
 	req.SamplingParams = jsontext.Value(`{"top_k":1}`)
 	answer := askCodex(t, s, m, req)
 	if answer.ErrorMessage != "" || answer.StopReason != llm.StopStop || answer.EndTurn == nil || *answer.EndTurn {
@@ -111,8 +111,8 @@ func TestCodexRequest(t *testing.T) {
 		t.Errorf("sent to %s", got)
 	}
 	for name, want := range map[string]string{
-		"Accept": "text/event-stream", "Authorization": "Bearer " + req.APIKey, "Chatgpt-Account-Id": "acct-1", "Originator": "pinch",
-		"Openai-Beta": "", "Content-Type": "application/json", "Content-Encoding": "zstd", "Session-Id": key, "X-Client-Request-Id": key,
+		"Accept": "text/event-stream", "Authorization": "Bearer " + req.APIKey, "Chatgpt-Account-Id": "acct-1", "Originator": "me",
+		"Openai-Beta": "responses=experimental", "Content-Type": "application/json", "Content-Encoding": "zstd", "Session-Id": key, "X-Client-Request-Id": key,
 		"X-Model": "m", "X-Own": "o",
 	} {
 		if got := sent.Header.Get(name); got != want {
@@ -150,8 +150,11 @@ func TestCodexMembers(t *testing.T) {
 		},
 		"plain tool choice": {change: func(_ *llm.Model, r *llm.Request) { r.ToolChoice = "none" }, want: map[string]string{"tool_choice": `"none"`}},
 		"no reasoning model": {
+			change: func(m *llm.Model, _ *llm.Request) { m.Reasoning = false }, want: map[string]string{"reasoning": ""},
+		},
+		"an effort for no reasoning model": {
 			options: CodexOptions{Options: Options{ReasoningEffort: "high"}},
-			change:  func(m *llm.Model, _ *llm.Request) { m.Reasoning = false }, want: map[string]string{"reasoning": ""},
+			change:  func(m *llm.Model, _ *llm.Request) { m.Reasoning = false }, want: map[string]string{"reasoning": `{"effort":"high","summary":"auto"}`},
 		},
 		"efforts in the input": {
 			options: CodexOptions{Options: Options{ReasoningEffort: llm.LevelHigh}},
@@ -289,7 +292,7 @@ func TestCodexAnswers(t *testing.T) {
 		stop            llm.StopReason
 	}{
 		"failed":              {`{"type":"response.failed","response":{"status":"failed","error":{"code":"c","message":"it broke"}}}`, "it broke", "", llm.StopError},
-		"failed without text": {`{"type":"response.failed","response":{"status":"failed","error":{"code":"c"}}}`, "c", "failed", llm.StopError},
+		"failed without text": {`{"type":"response.failed","response":{"status":"failed","error":{"code":"c"}}}`, "Codex response failed: c", "", llm.StopError},
 		"error":               {`{"type":"error","error":{"message":"busy"}}`, "Codex error: busy", "", llm.StopError},
 		"cancelled":           {`{"type":"response.completed","response":{"status":"cancelled"}}`, "Response cancelled without error details", "cancelled", llm.StopError},
 		"cut to length":       {`{"type":"response.done","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}`, "", "incomplete.max_output_tokens", llm.StopLength},

@@ -112,7 +112,7 @@ func passing(e *wire.StatusError) bool {
 }
 
 // codexEventError is the error that an event of type error reports.
-func codexEventError(event []byte) error {
+func codexEventError(_, event []byte) error {
 	for _, object := range [][]byte{event, jsonwire.Get(event, "error")} {
 		for _, name := range []string{"message", "code"} {
 			if text, _ := jsonwire.StringValue(jsonwire.Get(object, name)); text != "" {
@@ -131,12 +131,18 @@ func codexProblem(text string) error {
 	return &wire.ProviderError{Message: "Codex error: " + wire.Truncate(text, wire.MaxErrorText)}
 }
 
-// codexFailed is the error of a response that failed in its own words, nil when
-// it has none.
+// codexFailed is the error of a response that failed: its own words, else what
+// is known besides.
 func codexFailed(response []byte) error {
 	text, _ := jsonwire.StringValue(jsonwire.Get(jsonwire.Get(response, "error"), "message"))
 	if text == "" {
-		return nil
+		text = "Codex response failed"
+		r := readResponse(response)
+		if code, _ := jsonwire.StringValue(jsonwire.Get(r.problem, "code")); code != "" {
+			text += ": " + code
+		} else if r.reason != "" {
+			text += ": " + r.reason
+		}
 	}
 	return &wire.ProviderError{Message: wire.Truncate(text, wire.MaxErrorText)}
 }

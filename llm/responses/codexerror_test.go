@@ -131,8 +131,22 @@ func TestCodexEventError(t *testing.T) {
 		`{"type":"error",  "x":1.50}`:                                    `Codex error: {"type":"error","x":1.5}`,
 		`{"type":"error","message":"` + strings.Repeat("x", 4002) + `"}`: "Codex error: " + strings.Repeat("x", 4000) + "... [truncated 2 chars]",
 	} {
-		if got := codexEventError([]byte(event)).Error(); got != want {
+		if got := codexEventError(nil, []byte(event)).Error(); got != want {
 			t.Errorf("%.60s: got %.80s, want %.80s", event, got, want)
+		}
+	}
+}
+
+func TestCodexFailed(t *testing.T) {
+	for response, want := range map[string]string{
+		`{"status":"failed","error":{"code":"c","message":"m"}}`:               "m",
+		`{"status":"failed","error":{"code":"c"}}`:                             "Codex response failed: c",
+		`{"status":"failed","error":null,"incomplete_details":{"reason":"r"}}`: "Codex response failed: r",
+		`{"status":"failed"}`: "Codex response failed",
+		``:                    "Codex response failed",
+	} {
+		if got := codexFailed([]byte(response)).Error(); got != want {
+			t.Errorf("%s: got %q, want %q", response, got, want)
 		}
 	}
 }
@@ -151,10 +165,10 @@ func FuzzCodexWords(f *testing.F) {
 		if d, _, again := codexRetry(e, 3, codexNow); again && d < 0 {
 			t.Errorf("a wait of %v", d)
 		}
-		if err := codexEventError([]byte(text)); err == nil || err.Error() == "" {
+		if err := codexEventError(nil, []byte(text)); err == nil || err.Error() == "" {
 			t.Error("an event without words")
 		}
-		if err := codexFailed([]byte(text)); err != nil && err.Error() == "" {
+		if err := codexFailed([]byte(text)); err.Error() == "" {
 			t.Error("a failure without words")
 		}
 		if account, err := accountOf(text); (account == "") == (err == nil) {

@@ -35,11 +35,12 @@ type dialect struct {
 	// rule of retries.
 	call func(x *exchange, body []byte) (*wire.Call, error)
 
-	// errorEvent is the error of an event of type error, given whole.
-	errorEvent func(event []byte) error
+	// errorEvent is the error of an event of type error, given whole with the
+	// name that it had in the stream.
+	errorEvent func(name, event []byte) error
 	// failed is the error of the response of response.failed, whose status then
-	// does not become the raw stop reason. Where it is nil or returns nil, the
-	// words are those of the format of OpenAI.
+	// does not become the raw stop reason. Where it is nil, the words are those
+	// of the format of OpenAI.
 	failed func(response []byte) error
 	// done takes response.done for response.completed.
 	done bool

@@ -242,6 +242,9 @@ func (x *exchange) thinks() bool { return x.level() != "" }
 // none; ok is false when the model cannot be told not to think.
 func (x *exchange) effortWord() (word string, ok bool) {
 	if level := x.level(); level != "" {
+		if x.own.ReasoningEffort == "" {
+			return string(level), true // the summary's own
+		}
 		if v := x.model.ThinkingLevelMap[level]; v != nil {
 			return *v, true
 		}
@@ -274,10 +277,16 @@ func (x *exchange) knownEffort(word string) bool {
 	return false
 }
 
+// reasons reports whether anything is said of reasoning: to models that do it,
+// and where it is an effort like others to each that the caller gives an effort.
+func (x *exchange) reasons() bool {
+	return x.model.Reasoning || x.dialect.offIsEffort && x.own.ReasoningEffort != ""
+}
+
 // effortUpdates reports whether efforts are items of the input.
 func (x *exchange) effortUpdates() bool {
-	if !x.model.Reasoning || !x.compat.SupportsMidConvoEffort || x.signedIn() {
+	if !x.compat.SupportsMidConvoEffort || x.signedIn() {
 		return false
 	}
-	return x.own.ReasoningEffort != "" || x.dialect.offIsEffort && x.limited
+	return x.own.ReasoningEffort != "" || x.model.Reasoning && x.dialect.offIsEffort && x.limited
 }

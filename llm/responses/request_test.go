@@ -254,6 +254,9 @@ func TestMembers(t *testing.T) {
 		}, `"stream":true,"prompt_cache_key":"` + strings.Repeat("é", 64) + `","prompt_cache_retention":"24h","store":true,"max_output_tokens":16,` +
 			`"temperature":0.5,"service_tier":"flex","tool_choice":{"type":"function","name":"f"},"reasoning":{"effort":"high","summary":"concise"},` +
 			`"include":["reasoning.encrypted_content"],"top_p":0.5`},
+		"a summary without an effort, which is not mapped": {func(m *llm.Model, _ *llm.Request, o *Options) {
+			o.ReasoningSummary, m.ThinkingLevelMap = "auto", map[llm.ThinkingLevel]*string{llm.LevelMedium: new("x")}
+		}, `"stream":true,"store":false,"reasoning":{"effort":"medium","summary":"auto"},"include":["reasoning.encrypted_content"]`},
 		"a summary without an effort": {func(_ *llm.Model, _ *llm.Request, o *Options) { o.ReasoningSummary = "detailed" },
 			`"stream":true,"store":false,"reasoning":{"effort":"medium","summary":"detailed"},"include":["reasoning.encrypted_content"]`},
 		"parameters of the level of a summary": {func(m *llm.Model, _ *llm.Request, o *Options) {

@@ -159,9 +159,7 @@ func (x *exchange) failed(a *wire.Answer, raw []byte) error {
 	}
 	x.takeUsage(a.Message, r)
 	if x.dialect.failed != nil {
-		if err := x.dialect.failed(raw); err != nil {
-			return err
-		}
+		return x.dialect.failed(raw)
 	}
 	a.Message.RawStopReason = r.status
 	text := problemText(r.problem)
@@ -191,8 +189,12 @@ func problemText(raw []byte) string {
 }
 
 // statedError is the error of an event of type error: what it, or the error
-// object in it, says.
-func statedError(event []byte) error {
+// object in it, says. One without a name in the stream tells its code too.
+func statedError(name, event []byte) error {
+	code, _ := jsonwire.StringValue(jsonwire.Get(event, "code"))
+	if text, _ := jsonwire.StringValue(jsonwire.Get(event, "message")); len(name) == 0 && code != "" && text != "" {
+		return &wire.ProviderError{Message: "Error Code " + code + ": " + text}
+	}
 	for _, obj := range [][]byte{event, jsonwire.Get(event, "error")} {
 		if text, _ := jsonwire.StringValue(jsonwire.Get(obj, "message")); text != "" {
 			return &wire.ProviderError{Message: text}

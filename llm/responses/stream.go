@@ -221,7 +221,9 @@ func (x *exchange) Event(a *wire.Answer, name, data []byte) error {
 		}
 	case eventInput:
 		if o := x.output(v.index); o != nil && o.input != nil {
-			o.block.Append(o.piece(piece))
+			if part := o.piece(piece); len(part) > 0 {
+				o.block.Append(part)
+			}
 		}
 	case eventInputDone:
 		if o := x.output(v.index); o != nil && o.input != nil && isString(v.whole) {
@@ -242,7 +244,7 @@ func (x *exchange) Event(a *wire.Answer, name, data []byte) error {
 	case eventFailed:
 		return x.failed(a, v.response)
 	case eventError:
-		return x.dialect.errorEvent(data)
+		return x.dialect.errorEvent(name, data)
 	case eventKeepAlive:
 		a.KeepAlive()
 	}
@@ -464,7 +466,8 @@ func (o *output) closeInput(input []byte) {
 	case len(input) > 0:
 		o.block.Complete(append(o.input.Whole(input), wire.GrammarEnd...))
 	case !o.closed:
-		o.block.Append(append(slices.Clone(o.piece(nil)), wire.GrammarEnd...))
+		rest := slices.Clone(o.piece(nil))
+		o.block.Append(append(rest, o.input.End()...))
 	}
 	o.closed = true
 }

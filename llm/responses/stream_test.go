@@ -179,7 +179,8 @@ func TestStream(t *testing.T) {
 
 func TestStreamErrors(t *testing.T) {
 	for name, c := range map[string]struct{ event, want string }{
-		"an error":               {`{"type":"error","code":"c","message":"m"}`, "m"},
+		"an error":               {`{"type":"error","code":"c","message":"m"}` + "\nevent: error", "m"},
+		"an error without name":  {`{"type":"error","code":"c","message":"m"}`, "Error Code c: m"},
 		"an error in a member":   {`{"type":"error","error":{"type":"t","message":"m"}}`, "m"},
 		"an error with a code":   {`{"type":"error","code":"c","message":null}`, "c"},
 		"an error of nothing":    {`{"type":"error"}`, `{"type":"error"}`},
