@@ -385,3 +385,27 @@ func TestNotifications(t *testing.T) {
 		t.Error(hooked)
 	}
 }
+
+// What a listener adds when it hears that a turn is saved belongs to the next
+// request, and stands before its answer.
+func TestSaidBetweenTurns(t *testing.T) {
+	r := embedded(t, harness.Options{Tools: []*agent.Tool{ping()}}, faux.Reply(faux.ToolCall("ping", "")), faux.Say("done"))
+	saved := 0
+	r.SubscribeAll(func(_ context.Context, ev harness.Event) error {
+		if ev.Type != harness.SavePoint {
+			return nil
+		}
+		if saved++; saved > 1 {
+			return nil
+		}
+		return errors.Join(r.AppendMessage(llm.UserText("by the way", 1)), r.SetThinkingLevel(llm.LevelLow))
+	})
+	r.prompt("go")
+	sent := r.model.Requests()[1].Request.Messages
+	if m, ok := sent[len(sent)-1].(*llm.User); !ok || llm.TextOf(m.Content.Blocks, m.Content.Text) != "by the way" {
+		t.Errorf("the second request ends with %v", sent[len(sent)-1])
+	}
+	if got := entryTypes(r.Session()); got != "user assistant toolResult user thinking_level_change assistant" {
+		t.Error(got)
+	}
+}

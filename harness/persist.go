@@ -157,15 +157,7 @@ func (h *Harness) flush(lists ...*[]session.Data) error {
 // endTurn does the writes that waited for the end of the turn, and those that
 // hooks drafted, and tells that the turn is saved.
 func (h *Harness) endTurn(r *run) error {
-	h.saving.Lock()
-	h.mu.Lock()
-	waited := len(h.turnWrites) > 0
-	h.mu.Unlock()
-	err := h.flush(&h.turnWrites)
-	h.saving.Unlock()
-	if err != nil {
-		err = &Error{KindSession, r.op, err}
-	}
+	waited, err := h.writeWaiting(r)
 	waited = waited || len(r.drafts) > 0
 	if err = first(err, h.writeDrafts(r)); !isBroken(err) {
 		h.mu.Lock()
@@ -174,6 +166,20 @@ func (h *Harness) endTurn(r *run) error {
 	}
 	h.deliver()
 	return err
+}
+
+// writeWaiting does the writes that waited for the end of the turn and reports
+// whether there were any. It is for the time between two turns.
+func (h *Harness) writeWaiting(r *run) (waited bool, err error) {
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	h.mu.Lock()
+	waited = len(h.turnWrites) > 0
+	h.mu.Unlock()
+	if err = h.flush(&h.turnWrites); err != nil {
+		err = &Error{KindSession, r.op, err}
+	}
+	return waited, err
 }
 
 // save appends a message of the run to the session. One that cannot be written

@@ -65,6 +65,12 @@ func (h *Harness) refresh(r *run, has []agent.Message) []agent.Message {
 }
 
 func (h *Harness) prepareNextTurn(ctx context.Context, r *run, t agent.Turn) (agent.NextTurn, error) {
+	// What was said since the turn ended, by whoever heard of its end.
+	_, err := h.writeWaiting(r)
+	h.deliver()
+	if err != nil {
+		return agent.NextTurn{}, err
+	}
 	if err := h.fitBetween(r); err != nil {
 		return agent.NextTurn{}, err
 	}

@@ -139,11 +139,35 @@ type loader struct {
 	warnings   []Diagnostic
 	collisions []Diagnostic
 	byFile     decided
+	sources    map[string]Source // of the files of all places, by path
+}
+
+// note keeps where the files of a place come from: one that a person names is
+// still a file of its place.
+func (l *loader) note(files []located, _ []Diagnostic) {
+	if l.sources == nil {
+		l.sources = map[string]Source{}
+	}
+	for _, f := range files {
+		if _, known := l.sources[f.path]; !known {
+			l.sources[f.path] = f.source
+		}
+	}
+}
+
+// sourceOf is where a file comes from: its place, or otherwise what was said of
+// it.
+func (l *loader) sourceOf(file string, otherwise Source) Source {
+	if s, known := l.sources[file]; known {
+		return s
+	}
+	return otherwise
 }
 
 // loading gives what is on of a place to load. What is off is decided about too.
 func (l *loader) loading(load func(file string, source Source)) func([]located, []Diagnostic) {
 	return func(files []located, problems []Diagnostic) {
+		l.note(files, nil)
 		l.warnings = append(l.warnings, problems...)
 		for _, f := range files {
 			if f.on {

@@ -519,3 +519,24 @@ func ExampleExpandTemplate() {
 	fmt.Println(ExpandTemplate(`/review "main branch"`, templates))
 	// Output: Review main branch for everything.
 }
+
+// A file that a flag names is one of its usual folder all the same, whether the
+// folders are looked into or the file was turned off.
+func TestNamedFilesOfUsualFolders(t *testing.T) {
+	root := tree(t, map[string]string{
+		"agent/skills/s/SKILL.md": "---\nname: s\ndescription: d\n---\n", "agent/prompts/p.md": "p",
+		"more/SKILL.md": "---\nname: more\ndescription: d\n---\n",
+	})
+	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: root}
+	off := func(name string) Entries { return Entries{Folder: f.Agent, List: []string{"-" + name}} }
+	for _, none := range []bool{false, true} {
+		skills, problems := LoadSkills(SkillOptions{Folders: f, None: none, User: off("skills/s"), Paths: []string{"agent/skills", "more"}})
+		if len(skills) != 2 || skills[0].Source.Scope != User || skills[0].Source.Source != "auto" || skills[1].Source.Scope != Temporary {
+			t.Errorf("none %t: %+v, %v", none, skills, problems)
+		}
+		list, problems := LoadTemplates(TemplateOptions{Folders: f, None: none, User: off("prompts/p.md"), Paths: []string{"agent/prompts/p.md"}})
+		if len(list) != 1 || list[0].Source.Scope != User || list[0].Source.Source != "auto" {
+			t.Errorf("none %t: %+v, %v", none, list, problems)
+		}
+	}
+}

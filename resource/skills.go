@@ -142,7 +142,7 @@ func (l *skillLoader) load(file string, source Source) {
 	if !l.byFile.first(file, true) {
 		return
 	}
-	skill, problems := loadSkill(file, source)
+	skill, problems := loadSkill(file, l.sourceOf(file, source))
 	l.warnings = append(l.warnings, problems...)
 	if skill == nil {
 		return
@@ -217,9 +217,10 @@ func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
 	f := o.Folders
 	add := l.loading(l.load)
 	skillKind.ofPackages(o.Packages, Temporary, add)
-	if !o.None {
-		skillKind.everywhere(places{f, o.Trusted, o.User, o.Project, o.Packages}, add)
+	if o.None {
+		add = l.note
 	}
+	skillKind.everywhere(places{f, o.Trusted, o.User, o.Project, o.Packages}, add)
 	l.byFile.named()
 	for _, path := range f.resolveOnce(o.Paths, o.Found) {
 		l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})

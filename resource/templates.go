@@ -88,7 +88,7 @@ func (l *templateLoader) load(file string, source Source) {
 	if l.unique && !l.byFile.first(file, true) {
 		return
 	}
-	t, problems := loadTemplate(file, source)
+	t, problems := loadTemplate(file, l.sourceOf(file, source))
 	l.warnings = append(l.warnings, problems...)
 	if t == nil {
 		return
@@ -144,9 +144,10 @@ func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
 	f := o.Folders
 	add := l.loading(l.load)
 	promptKind.ofPackages(o.Packages, Temporary, add)
-	if !o.None {
-		promptKind.everywhere(places{f, o.Trusted, o.User, o.Project, o.Packages}, add)
+	if o.None {
+		add = l.note
 	}
+	promptKind.everywhere(places{f, o.Trusted, o.User, o.Project, o.Packages}, add)
 	l.byFile.named()
 	for _, path := range f.resolveOnce(o.Paths, o.Found) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

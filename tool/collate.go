@@ -19,8 +19,9 @@ import (
 // firstSymbols are punctuation and the symbols in common use, in order.
 const firstSymbols = "_‗-‒–—―・,、;:!¡?¿.․‥…。·'‘’‚‛‹›\"“”„‟«»()[]{}§¶@*/\\&#%‰†‡•‧′″‵※`´^¯¨¸°©®←→+±÷×<=>¬|¦~⁄"
 
-// lastSymbols come after all others, before the digits.
-const lastSymbols = "¤¢$£¥€"
+// lastSymbols come after all others, before the digits: marks of repetition and
+// length, then currencies.
+const lastSymbols = "ːˑ々〻〱〲〳〴〵ゝゞーヽヾ¤¢$£¥€"
 
 // spelled spells letters that are no accented ones to Unicode but sort as such,
 // or as several. U+FFFF stands for a letter of its own behind the one before.
@@ -36,8 +37,10 @@ func spelled(r rune) string {
 		return "oe"
 	case 'ß':
 		return "ss"
-	case 'đ', 'ð':
+	case 'đ':
 		return "d" + stroke
+	case 'ð':
+		return "d" + stroke + stroke
 	case 'ħ':
 		return "h" + stroke
 	case 'ł':

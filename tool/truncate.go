@@ -108,10 +108,12 @@ func truncateHeadTo(text []byte, whole extent, maxLines int) truncation {
 			stop = len(text)
 		}
 		if stop > MaxBytes {
-			t.by = "bytes"
 			break
 		}
 		end, pos = stop, stop+1
+	}
+	if t.lines < min(maxLines, t.totalLines) {
+		t.by = "bytes" // also where the start that is at hand ends with a line
 	}
 	if t.lines == 0 {
 		t.firstTooBig = true

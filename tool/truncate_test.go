@@ -28,6 +28,11 @@ func TestTruncate(t *testing.T) {
 			truncation{content: long, truncated: true, by: "lines", lines: 1},
 		},
 		{
+			"the first line takes all", long + "\nb\n",
+			truncation{content: long, truncated: true, by: "bytes", lines: 1},
+			truncation{content: "b", truncated: true, by: "bytes", lines: 1},
+		},
+		{
 			"one line too long", long + "yz",
 			truncation{truncated: true, by: "bytes", firstTooBig: true},
 			truncation{content: long[2:] + "yz", truncated: true, by: "bytes", lines: 1, lastPartial: true},
@@ -56,6 +61,7 @@ func TestTruncate(t *testing.T) {
 				}
 			}
 			check("head", truncateHead([]byte(tt.text), whole), tt.head)
+			check("head of its start", truncateHead([]byte(tt.text[:min(len(tt.text), MaxBytes+1)]), whole), tt.head)
 			check("tail", truncateTail([]byte(tt.text), whole), tt.tail)
 		})
 	}

@@ -130,12 +130,7 @@ func (s *Source) Next() (llm.Event, bool) {
 			}
 			return llm.Event{Type: llm.EventStart, Partial: s.answer.Message}, true
 		case stateBody:
-			if s.ctx.Err() != nil {
-				s.answer.settle()
-				s.end(ErrAborted)
-				continue
-			}
-			if s.answer.next(&ev) {
+			if s.ctx.Err() == nil && s.answer.next(&ev) {
 				return ev, true
 			}
 			s.read()
@@ -197,10 +192,24 @@ func (e *FrameError) Error() string { return "the event stream is damaged: " + e
 // source is the body of the response. The start of one that is not announced as
 // a stream of events is kept.
 func (s *Source) source() io.Reader {
+	body := untilDone{s.ctx, s.resp}
 	if t, _, _ := mime.ParseMediaType(s.resp.Header.Get("Content-Type")); t == s.frames.MediaType() {
-		return s.resp
+		return body
 	}
-	return io.TeeReader(s.resp, (*opening)(&s.other))
+	return io.TeeReader(body, (*opening)(&s.other))
+}
+
+// untilDone reads r while ctx lasts.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, ErrAborted
+	}
+	return u.r.Read(p)
 }
 
 // opening keeps the start of what is written.
@@ -222,8 +231,11 @@ func (s *Source) notEvents() error {
 	return s.call.statusError(s.resp.Response, text, s.opts)
 }
 
-// read takes one event of the response to the format.
+// read takes one event of the response to the format. Of an aborted request it is
+// one that has been received: what a service says behind the text, such as the
+// tokens that it counted, is not lost.
 func (s *Source) read() {
+	aborted := s.ctx.Err() != nil
 	name, data, err := s.frames.Next()
 	switch {
 	case err == nil:
@@ -237,12 +249,14 @@ func (s *Source) read() {
 			return
 		}
 		switch {
+		case aborted:
 		case err == ErrFinished:
 			s.resp.body.drain(drainTime)
 			err = nil
 		case s.sse.cut && !jsontext.Value(data).IsValid():
 			err = nil // half an event: the stream ended before its answer did
 		}
+	case aborted:
 	case errors.Is(err, io.EOF):
 		err = s.notEvents()
 	default:
@@ -253,6 +267,9 @@ func (s *Source) read() {
 				err = other
 			}
 		}
+	}
+	if aborted {
+		err = ErrAborted // even where all of the answer was received
 	}
 	if err == ErrAborted {
 		s.answer.settle()

@@ -13,7 +13,7 @@ import (
 )
 
 // lines is a wire format for tests: each event is one word of text, "call x"
-// one piece of a tool call, "bad" an error, "end" the end.
+// one piece of a tool call, "used" ten tokens, "bad" an error, "end" the end.
 type lines struct {
 	url      string
 	requests int
@@ -39,6 +39,8 @@ func (l *lines) Event(a *Answer, _, data []byte) error {
 			l.call = a.ToolCall("id", "tool", nil)
 		}
 		l.call.Append([]byte(piece))
+	case piece == "used":
+		a.Message.Usage.Output += 10
 	case piece == "bad":
 		return &ProviderError{Message: "bad"}
 	case piece == "end":
@@ -153,32 +155,55 @@ func TestSourceBeforeTheResponse(t *testing.T) {
 }
 
 func TestSourceAbort(t *testing.T) {
-	url, h, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, "data: a\n\ndata: b\n\ndata: c\n\n")
-		http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	l := &lines{url: url}
-	got := trace(llm.NewStream(NewSource(ctx, h, "lines", &llm.Model{}, &llm.Options{}, l)), func(n int) {
-		if n == 4 {
-			cancel()
+	const start = "start\ntext_start []\ntext_delta a [a]\n"
+	for _, c := range []struct {
+		name, body, want string
+		output           int64
+	}{
+		{"what was received counts", "data: a\n\ndata: b\n\ndata: used\n\ndata: c\n\n", "text_end [abc]\nerror aborted (Request was aborted) [abc]", 10},
+		{"all was received", "data: a\n\ndata: used\n\ndata: end\n\n", "text_end [a]\nerror aborted (Request was aborted) [a]", 10},
+		{"an error was received", "data: a\n\ndata: used\n\ndata: bad\n\ndata: used\n\n", "text_end [a]\nerror aborted (Request was aborted) [a]", 10},
+		{"half an event was received", "data: a\n\ndata: used\n\ndata: b", "text_end [a]\nerror aborted (Request was aborted) [a]", 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			url, h, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, c.body)
+				http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			l := &lines{url: url}
+			s := llm.NewStream(NewSource(ctx, h, "lines", &llm.Model{}, &llm.Options{}, l))
+			got := trace(s, func(n int) {
+				if n == 3 {
+					cancel()
+				}
+			})
+			if got != start+c.want || !errors.Is(l.cause, ErrAborted) {
+				t.Errorf("got\n%s\nwant\n%s\ncause %v", got, start+c.want, l.cause)
+			}
+			if n := s.Result().Usage.Output; n != c.output {
+				t.Errorf("%d tokens, want %d", n, c.output)
+			}
+		})
+	}
+	t.Run("while a read waits", func(t *testing.T) {
+		url, h, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "data: a\n\ndata: b\n\n")
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		got := trace(llm.NewStream(NewSource(ctx, h, "lines", &llm.Model{}, &llm.Options{}, &lines{url: url})), func(n int) {
+			if n == 4 {
+				go cancel()
+			}
+		})
+		if !strings.HasSuffix(got, "error aborted (Request was aborted) [ab]") {
+			t.Errorf("got\n%s", got)
 		}
 	})
-	want := "start\ntext_start []\ntext_delta a [a]\ntext_delta b [ab]\ntext_end [ab]\nerror aborted (Request was aborted) [ab]"
-	if got != want || !errors.Is(l.cause, ErrAborted) {
-		t.Errorf("got\n%s\nwant\n%s\ncause %v", got, want, l.cause)
-	}
-	// While a read waits, too.
-	ctx, cancel = context.WithCancel(t.Context())
-	got = trace(llm.NewStream(NewSource(ctx, h, "lines", &llm.Model{}, &llm.Options{}, &lines{url: url})), func(n int) {
-		if n == 5 {
-			go cancel()
-		}
-	})
-	if !strings.HasSuffix(got, "error aborted (Request was aborted) [abc]") {
-		t.Errorf("got\n%s", got)
-	}
 }
 
 func TestSourceClose(t *testing.T) {

@@ -288,7 +288,7 @@ func TestAbort(t *testing.T) {
 	if got := strings.Join(types, " "); got != "start text_start text_delta error" {
 		t.Errorf("got %s", got)
 	}
-	if m := last.Message; m.StopReason != llm.StopAborted || llm.TextOf(m.Content, "") != "a" || m.ResponseID != "c-1" {
+	if m := last.Message; m.StopReason != llm.StopAborted || llm.TextOf(m.Content, "") != "ab" || m.ResponseID != "c-1" {
 		t.Errorf("message: %s", m.AppendJSON(nil))
 	}
 }
