@@ -383,7 +383,8 @@ func (a *Agent) take(ev *Event) []*subscription {
 		a.calls = append(a.calls, ev.ToolCallID)
 	case ToolExecutionEnd:
 		if i := slices.Index(a.calls, ev.ToolCallID); i >= 0 {
-			a.calls = slices.Delete(a.calls, i, i+1)
+			copy(a.calls[1:], a.calls[:i]) // calls end about in their order: little is moved
+			a.calls = a.calls[1:]
 		}
 	case TurnEnd:
 		if m, ok := ev.Message.(*llm.Assistant); ok && m.ErrorMessage != "" {

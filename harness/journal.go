@@ -143,6 +143,27 @@ type begunCall struct {
 	call *llm.ToolCall
 }
 
+// places are those of the calls among the calls of one answer.
+type places struct {
+	answer *llm.Assistant
+	calls  []*llm.ToolCall
+	next   int
+}
+
+// of is the place of a call, -1 where the answer has none such. Calls begin in
+// their order, so the next one is looked at first.
+func (p *places) of(answer *llm.Assistant, call *llm.ToolCall) int {
+	if p.answer != answer {
+		*p = places{answer: answer, calls: answer.ToolCalls()}
+	}
+	i := p.next
+	if i >= len(p.calls) || p.calls[i] != call {
+		i = slices.Index(p.calls, call)
+	}
+	p.next = i + 1
+	return i
+}
+
 // end takes out the call that an event tells the end of. A call that was refused
 // has not begun, even where another one with its id has.
 func (u underWay) end(ev agent.Event) (callKey, bool) {
@@ -214,7 +235,7 @@ func (h *Harness) noteCall(r *run, info agent.CallInfo) error {
 	if r.unnoted != nil {
 		return errors.Unwrap(r.unnoted)
 	}
-	key := callKey{r.lastID, slices.Index(info.Message.ToolCalls(), info.Call)}
+	key := callKey{r.lastID, r.places.of(info.Message, info.Call)}
 	h.saving.Lock()
 	err := h.note(false, func(dst []byte) []byte { return appendRecord(dst, key, info.Call.ID, nil) })
 	h.saving.Unlock()

@@ -43,6 +43,7 @@ type run struct {
 
 	cutOff *cutOff  // calls to run again, until the loop has them
 	calls  underWay // of the run of the loop
+	places places   // of the calls of its last answer
 
 	returned bool            // drive did, and no listener ended the goroutine
 	mayGoOn  bool            // with what was said while it came to rest
@@ -226,7 +227,9 @@ func (h *Harness) sink(ctx context.Context, r *run, ev agent.Event) error {
 		r.executing = append(r.executing, ev)
 	case agent.ToolExecutionEnd:
 		if i := slices.IndexFunc(r.executing, func(c agent.Event) bool { return c.ToolCallID == ev.ToolCallID }); i >= 0 {
-			r.executing = slices.Delete(r.executing, i, i+1)
+			copy(r.executing[1:], r.executing[:i]) // calls end about in their order: little is moved
+			r.executing[0] = agent.Event{}
+			r.executing = r.executing[1:]
 		}
 		h.noteResult(r, ev)
 	case agent.TurnEnd:

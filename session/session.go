@@ -15,7 +15,8 @@ import (
 type Options struct {
 	// For a new session: its id ("" for a new one), working directory and the
 	// path of the session that it continues ("" for none). CWD also stands in
-	// for a header without one.
+	// for a header without one, and for one that could not spell it: a name that
+	// is not UTF-8 is stored with replacement characters.
 	ID            string
 	CWD           string
 	ParentSession string
@@ -247,7 +248,7 @@ func (s *Session) File() string { return s.store.Path() }
 
 // CWD is the working directory of the session.
 func (s *Session) CWD() string {
-	if s.header.CWD == "" {
+	if s.header.CWD == "" || s.header.CWD == string(jsonwire.AppendUTF8(nil, s.opts.CWD)) {
 		return s.opts.CWD
 	}
 	return s.header.CWD

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -209,6 +210,17 @@ type base struct {
 	recorder *replay.Recorder // nil without --record
 }
 
+// leadsNowhere reports whether path is a link without a target; err is what
+// os.Stat said. Nothing can be stored there, and what it would hold is not missing
+// but out of reach.
+func leadsNowhere(path string, err error) bool {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	_, err = os.Lstat(path)
+	return err == nil
+}
+
 // prepare reads what does not depend on a session.
 func (p *program) prepare(a *Args) (*base, error) {
 	if err := checkModelOptions(a); err != nil {
@@ -228,6 +240,8 @@ func (p *program) prepare(a *Args) (*base, error) {
 	folder := resource.AgentFolder(p.getenv, p.home)
 	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("The agent folder %s is no folder: move it away, or name another one in PINCH_AGENT_DIR", folder)
+	} else if leadsNowhere(folder, err) {
+		return nil, fmt.Errorf("The agent folder %s is a link to something that is not there: put it right, or name another one in PINCH_AGENT_DIR", folder)
 	}
 	creds := p.openCredentials()
 	b := &base{p: p, args: a}

@@ -93,6 +93,9 @@ func (d *doctor) folders(context.Context) {
 	}
 	info, err := os.Stat(folder)
 	switch {
+	case leadsNowhere(folder, err):
+		d.fail("put it right, or name another folder", "Agent folder %s%s is a link to something that is not there", folder, from)
+		return
 	case errors.Is(err, os.ErrNotExist):
 		advice := ""
 		if _, err := os.Stat(filepath.Join(p.home, ".pi", "agent")); err == nil && from == "" {

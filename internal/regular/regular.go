@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // MaxSize is the size, in bytes, up to which ReadFile reads a file.
@@ -45,9 +46,14 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// ReadFile reads a regular file that is not larger than MaxSize.
+// ReadFile reads a regular file that is not larger than MaxSize. Below something
+// that is no folder, such as a home of /dev/null, there is no file: the error is
+// fs.ErrNotExist on every system.
 func ReadFile(path string) ([]byte, error) {
 	info, err := stat(path)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
 	if err != nil {
 		return nil, err
 	}

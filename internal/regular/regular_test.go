@@ -25,6 +25,7 @@ func TestReadFile(t *testing.T) {
 	cases := map[string]error{
 		name("plain"):   nil,
 		name("nothing"): fs.ErrNotExist,
+		name("plain/x"): fs.ErrNotExist,
 		name("large"):   ErrTooLarge,
 		dir:             ErrNotRegular,
 		os.DevNull:      ErrNotRegular,

@@ -21,7 +21,7 @@ type History[T any] struct {
 	latest map[string]int // id as given → its last call in calls, or shadowed
 	used   map[string]int // ids of calls as sent
 
-	open  int           // calls[open:] are those of the last answer
+	open  int           // calls[open:] are those of the last answer, less some in front that have their results
 	left  int           // how many of them have no result yet
 	held  []*llm.System // waiting until those calls have their results
 	fixed int           // items[fixed:] close the last transcript and are made anew
@@ -369,6 +369,9 @@ func (h *History[T]) result(m *llm.ToolResult, rules *Rules, images bool, source
 	if c.item < 0 {
 		c.item = len(h.items)
 		h.put(r)
+		for h.open < len(h.calls) && h.calls[h.open].item >= 0 { // none is looked at again that waits no more
+			h.open++
+		}
 		if h.left--; h.left == 0 {
 			h.release()
 		}

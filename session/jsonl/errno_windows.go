@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"errors"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/windows"
@@ -13,6 +14,16 @@ func diskFull(err error) bool {
 }
 
 func readOnly(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }
+
+// dead reports whether there is no process of this number.
+func dead(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return true
+	}
+	p.Release()
+	return false
+}
 
 // syncDir does nothing: Windows keeps names durable by itself.
 func syncDir(string) {}

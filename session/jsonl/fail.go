@@ -29,6 +29,8 @@ func fail(op, path string, err error) error {
 		if op == "create" {
 			e.Advice = "give yourself the right to write to the folder, or keep sessions in another one"
 		}
+	case errors.Is(err, fs.ErrExist) && isMkdir(err):
+		e.Advice = "a link to nothing has the name of the folder: put it right, or keep sessions in another one"
 	case errors.Is(err, fs.ErrExist):
 		e.Kind, e.Advice = session.Exists, "choose another session id"
 	case errors.Is(err, fs.ErrNotExist):
@@ -40,6 +42,11 @@ func fail(op, path string, err error) error {
 		e.Advice = "name another file"
 	}
 	return e
+}
+
+func isMkdir(err error) bool {
+	e, ok := errors.AsType[*fs.PathError](err)
+	return ok && e.Op == "mkdir"
 }
 
 // bare is err without the operation and the path that stand in front of it when

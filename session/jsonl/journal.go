@@ -79,7 +79,9 @@ func tooLarge(limit int64) error { return fmt.Errorf("larger than %d bytes", lim
 func journalError(op, path string, err error) error {
 	path += journalSuffix
 	e := fail(op, path, err).(*session.Error)
-	if e.Kind != session.DiskFull {
+	if _, missing := os.Lstat(path); e.Kind != session.DiskFull && errors.Is(missing, fs.ErrNotExist) {
+		e.Advice = "the folder of a session has to be one that you can write to: what a run does is noted there"
+	} else if e.Kind != session.DiskFull {
 		e.Advice = "make it readable and writable, or move it away: it tells what a run did that was cut off"
 	}
 	return e

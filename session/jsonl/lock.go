@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -16,6 +17,13 @@ import (
 // lockSuffix ends the name of the lock beside a session file. Listings look at
 // *.jsonl only and pass it over.
 const lockSuffix = ".lock"
+
+// orphanWait bounds the wait for the lock of a program that was killed, and
+// orphanPoll is how often it is tried meanwhile.
+const (
+	orphanWait = 2 * time.Second
+	orphanPoll = 5 * time.Millisecond
+)
 
 // lock is the right to write a session file. The operating system takes it
 // back when the process dies; the file that stays behind then means nothing.
@@ -33,7 +41,8 @@ func acquire(path string) (*lock, error) {
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return &lock{}, nil
 	}
-	for range 10 {
+	late := time.Now().Add(orphanWait)
+	for swaps := 0; swaps < 10; {
 		f := flock.New(name, flock.SetPermissions(0o600))
 		held, err := f.TryLock()
 		if err != nil {
@@ -42,11 +51,19 @@ func acquire(path string) (*lock, error) {
 		}
 		if !held {
 			f.Close()
+			by := holder(name)
+			if orphaned(by) && time.Now().Before(late) {
+				time.Sleep(orphanPoll)
+				continue
+			}
+			if by != "" {
+				by = " by " + by
+			}
 			return nil, &session.Error{
 				Kind:   session.Busy,
 				Op:     "open",
 				Path:   path,
-				Err:    errors.New("the session is in use" + holder(name)),
+				Err:    errors.New("the session is in use" + by),
 				Advice: "go on there, close it there, or fork the session",
 			}
 		}
@@ -59,6 +76,7 @@ func acquire(path string) (*lock, error) {
 			return &lock{f: f}, nil
 		}
 		f.Close()
+		swaps++
 	}
 	return &lock{}, nil
 }
@@ -106,9 +124,21 @@ func holder(name string) string {
 	buf := make([]byte, signature)
 	n, _ := f.ReadAt(buf, 1)
 	if text := strings.TrimSpace(string(buf[:n])); strings.HasPrefix(text, "process ") {
-		return " by " + text
+		return text
 	}
 	return ""
+}
+
+// orphaned reports whether the holder that a lock names has died on this
+// machine: what still has the lock is a child that it was starting, which gives
+// it back as soon as it is another program.
+func orphaned(by string) bool {
+	pid, host := 0, ""
+	if _, err := fmt.Sscanf(by, "process %d on %s", &pid, &host); err != nil || pid <= 0 {
+		return false
+	}
+	here, err := os.Hostname()
+	return err == nil && host == here && dead(pid)
 }
 
 // InUse reports whether somebody has a session file open for writing now, in this

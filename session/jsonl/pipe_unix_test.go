@@ -4,11 +4,14 @@ package jsonl_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
 	"github.com/pinch-agent/pinch/session/jsonl"
 )
@@ -71,5 +74,39 @@ func TestPipesDoNotHang(t *testing.T) {
 	s.Close()
 	if got := read1(t, other); got != "precious" {
 		t.Errorf("the file behind the lock holds %q", got)
+	}
+}
+
+// TestFolderIsALinkToNothing begins a session in a folder that cannot be made.
+func TestFolderIsALinkToNothing(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "sessions")
+	if err := os.Symlink("unmounted", root); err != nil {
+		t.Fatal(err)
+	}
+	s, err := (&jsonl.Repository{Root: root}).Create(session.Options{CWD: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err = s.AppendMessage(llm.UserText("hello", 1)); kindOf(err) != session.IO || !strings.Contains(err.Error(), "file exists") {
+		t.Errorf("%v", err)
+	}
+	if e, ok := errors.AsType[*session.Error](err); !ok || !strings.Contains(e.Advice, "link to nothing") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestJournalThatCannotBeMade names the folder: there is no file to put right.
+func TestJournalThatCannotBeMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sessions")
+	s := open(t, filepath.Join(dir, "s.jsonl"))
+	defer s.Close()
+	say(t, s, "hello")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	err := s.AppendJournal([]byte("x\n"), true)
+	if e, ok := errors.AsType[*session.Error](err); !ok || !strings.Contains(e.Advice, "folder of a session") {
+		t.Errorf("%v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
@@ -342,6 +343,64 @@ func TestNames(t *testing.T) {
 	if got := jsonl.FileName(at, "aaa"); got != "2026-03-01T07-00-10-005Z_aaa.jsonl" {
 		t.Error(got)
 	}
+}
+
+func TestNamesOfDeepFolders(t *testing.T) {
+	root, err := filepath.Abs("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fits := strings.Repeat("x", 255-len(jsonl.FolderName(root)))
+	if got := jsonl.FolderName(root + fits); len(got) != 255 || !strings.HasSuffix(got, fits+"--") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+	deep := "/" + strings.Repeat("ä/", 200)
+	seen := map[string]bool{}
+	for _, cwd := range []string{deep + "one", deep + "two", "/b" + deep + "one", "/bc" + deep + "one", "/bcd" + deep + "one"} {
+		name := jsonl.FolderName(cwd)
+		if len(name) > 255 || !utf8.ValidString(name) || seen[name] {
+			t.Errorf("%d bytes: %s", len(name), name)
+		}
+		seen[name] = true
+	}
+	cwd := filepath.Join(t.TempDir(), strings.Repeat(strings.Repeat("d", 60)+string(filepath.Separator), 8))
+	r := &jsonl.Repository{Root: filepath.Join(t.TempDir(), "sessions")}
+	s, err := r.Create(session.Options{CWD: cwd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, s, "hello")
+	s.Close()
+	if s, err = r.Continue(cwd); err != nil || len(s.Entries()) == 0 {
+		t.Fatal("the session is not found again", err)
+	}
+	s.Close()
+}
+
+// TestFolderThatIsNoText works in a folder whose name no header can spell.
+func TestFolderThatIsNoText(t *testing.T) {
+	cwd := filepath.Join(t.TempDir(), "latin-\xe4\xf6")
+	r := &jsonl.Repository{Folder: t.TempDir()}
+	s, err := r.Create(session.Options{CWD: cwd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, s, "hello")
+	s.Close()
+	if m, err := r.Find(t.Context(), cwd, s.ID()); err != nil || m.Foreign {
+		t.Errorf("by its id: %+v %v", m, err)
+	}
+	if list, err := r.List(t.Context(), cwd, nil); err != nil || len(list) != 1 {
+		t.Errorf("listed: %v %v", list, err)
+	}
+	if s, err = r.Open(s.File(), cwd); err != nil || s.CWD() != cwd {
+		t.Fatalf("goes on in %q: %v", s.CWD(), err)
+	}
+	s.Close()
+	if s, err = r.Open(s.File(), t.TempDir()); err != nil || !strings.HasSuffix(s.CWD(), "latin-\ufffd\ufffd") {
+		t.Fatalf("from elsewhere in %q: %v", s.CWD(), err)
+	}
+	s.Close()
 }
 
 // TestForkLeavesOutLinesThatAreTooLong forks a session with a line that nobody

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/session"
 )
 
@@ -88,5 +89,9 @@ func (r *Repository) filesOf(cwd string) []string {
 // to cwd, "" for any. A folder with the sessions of all of them says so only in
 // headers, and others may write the same directory in other words.
 func (r *Repository) holds(cwd, named string) bool {
-	return cwd == "" || r.Folder == "" || named == cwd || named != "" && filepath.Clean(named) == filepath.Clean(cwd)
+	if cwd == "" || r.Folder == "" || named == cwd {
+		return true
+	}
+	cwd = string(jsonwire.AppendUTF8(nil, cwd)) // as headers spell it
+	return named != "" && filepath.Clean(named) == filepath.Clean(cwd)
 }

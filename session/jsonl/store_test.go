@@ -13,7 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/gofrs/flock"
 	"go.uber.org/goleak"
 
 	"github.com/pinch-agent/pinch/llm"
@@ -367,6 +369,38 @@ func TestLockDiesWithItsProcess(t *testing.T) {
 	if _, err := os.Stat(path + ".lock"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock stays: %v", err)
 	}
+}
+
+// TestWaitsForTheChildOfAKilledProgram opens a session whose lock names a dead
+// process and is still held, as it is by a child that a program was starting
+// when it was killed.
+func TestWaitsForTheChildOfAKilledProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	s := open(t, path)
+	say(t, s, "x")
+	s.Close()
+	died := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	if err := died.Run(); err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".lock", fmt.Appendf(nil, "\x00process %d on %s\n", died.Process.Pid, host), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	child := flock.New(path + ".lock")
+	if held, err := child.TryLock(); err != nil || !held {
+		t.Fatal(held, err)
+	}
+	if _, err := jsonl.Open(path, jsonl.Options{}); kindOf(err) != session.Busy {
+		t.Errorf("a lock that is never given back: %v", err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { child.Close() })
+	s = open(t, path)
+	say(t, s, "y")
+	s.Close()
 }
 
 func TestNoticesForeignWrites(t *testing.T) {
