@@ -60,21 +60,10 @@ func FormatFiles(read, modified []string) string {
 func (f *Files) details() jsontext.Value {
 	read, modified := f.Lists()
 	b := []byte(`{"readFiles":`)
-	b = appendStrings(b, read)
+	b = jsonwire.AppendStrings(b, read)
 	b = append(b, `,"modifiedFiles":`...)
-	b = appendStrings(b, modified)
+	b = jsonwire.AppendStrings(b, modified)
 	return append(b, '}')
-}
-
-func appendStrings(b []byte, list []string) []byte {
-	b = append(b, '[')
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonwire.AppendString(b, s)
-	}
-	return append(b, ']')
 }
 
 // addDetails takes over lists that an entry kept.

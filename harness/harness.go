@@ -304,9 +304,9 @@ func (h *Harness) WaitForIdle(ctx context.Context) error {
 // Abort ends what is active: a run with its request, its tools and its wait for
 // a retry, a compaction, a branch summary, and hooks that take long over its
 // outcome. AbortRetry, AbortCompaction and AbortBranchSummary end one of them
-// alone. It does not wait (WaitForIdle does)
-// and leaves the queues alone (ClearQueues and AbortAndClear take them). While
-// the harness is idle it does nothing.
+// alone. It does not wait (WaitForIdle does) and leaves the queues alone
+// (ClearQueues and AbortAndClear take them). While the harness is idle it does
+// nothing.
 func (h *Harness) Abort() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/session"
 )
@@ -213,14 +214,8 @@ func (h *Harness) takeUp() error {
 		}
 	}
 	if len(d.dropped) > 0 {
-		list := jsontext.Value{'['}
-		for i, m := range d.dropped {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = m.AppendJSON(list)
-		}
-		if _, err := h.sess.Append(&session.CustomEntry{CustomType: DroppedType, Value: append(list, ']')}); err != nil {
+		list := jsonwire.AppendArray(nil, d.dropped, (*llm.ToolResult).AppendJSON)
+		if _, err := h.sess.Append(&session.CustomEntry{CustomType: DroppedType, Value: list}); err != nil {
 			return err
 		}
 	}

@@ -21,14 +21,12 @@ func (c Content) AppendJSON(dst []byte) []byte {
 
 // AppendBlocks appends blocks as a JSON array.
 func AppendBlocks(dst []byte, blocks []Block) []byte {
-	dst = append(dst, '[')
-	for i, b := range blocks {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = b.AppendJSON(dst)
-	}
-	return append(dst, ']')
+	return jsonwire.AppendArray(dst, blocks, Block.AppendJSON)
+}
+
+// AppendTools appends tools as a JSON array.
+func AppendTools(dst []byte, tools []Tool) []byte {
+	return jsonwire.AppendArray(dst, tools, func(t Tool, b []byte) []byte { return t.AppendJSON(b) })
 }
 
 // AppendJSON implements Message.
@@ -56,27 +54,13 @@ func (m *System) AppendJSON(dst []byte) []byte {
 	}
 	if len(m.ToolsAdded) > 0 {
 		o.Key("toolsAdded")
-		o.B = append(o.B, '[')
-		for i := range m.ToolsAdded {
-			if i > 0 {
-				o.B = append(o.B, ',')
-			}
-			o.B = m.ToolsAdded[i].AppendJSON(o.B)
-		}
-		o.B = append(o.B, ']')
+		o.B = AppendTools(o.B, m.ToolsAdded)
 	}
 	if len(m.ToolsRemoved) > 0 {
 		o.Key("toolsRemoved")
-		o.B = append(o.B, '[')
-		for i, name := range m.ToolsRemoved {
-			if i > 0 {
-				o.B = append(o.B, ',')
-			}
-			o.B = append(o.B, `{"name":`...)
-			o.B = jsonwire.AppendString(o.B, name)
-			o.B = append(o.B, '}')
-		}
-		o.B = append(o.B, ']')
+		o.B = jsonwire.AppendArray(o.B, m.ToolsRemoved, func(name string, b []byte) []byte {
+			return append(jsonwire.AppendString(append(b, `{"name":`...), name), '}')
+		})
 	}
 	o.Int("timestamp", m.Timestamp)
 	members(&o, m.Extra)
@@ -115,14 +99,7 @@ func (m *Assistant) AppendJSON(dst []byte) []byte {
 	o.OptText("providerThinkingLevel", m.ProviderThinkingLevel)
 	if m.Diagnostics != nil {
 		o.Key("diagnostics")
-		o.B = append(o.B, '[')
-		for i := range m.Diagnostics {
-			if i > 0 {
-				o.B = append(o.B, ',')
-			}
-			o.B = m.Diagnostics[i].AppendJSON(o.B)
-		}
-		o.B = append(o.B, ']')
+		o.B = jsonwire.AppendArray(o.B, m.Diagnostics, func(d Diagnostic, b []byte) []byte { return d.AppendJSON(b) })
 	}
 	if m.EndTurn != nil {
 		o.Bool("endTurn", *m.EndTurn)

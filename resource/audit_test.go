@@ -153,7 +153,7 @@ func TestFindingText(t *testing.T) {
 // audited loads one skill.
 func audited(t *testing.T, dir string) Skill {
 	t.Helper()
-	skills, problems := LoadSkills(SkillOptions{Folders: Folders{Agent: filepath.Join(dir, "agent"), Cwd: dir}, Paths: []string{dir}})
+	skills, problems := LoadSkills(Places{Folders: Folders{Agent: filepath.Join(dir, "agent"), Cwd: dir}, Paths: []string{dir}})
 	if len(skills) != 1 {
 		t.Fatalf("%v %v", skills, problems)
 	}
@@ -241,7 +241,7 @@ func TestLinksOutside(t *testing.T) {
 		note(f.Findings)
 	}
 	folders.Cwd = filepath.Join(root, "repo")
-	templates, more := LoadTemplates(TemplateOptions{Folders: folders, Trusted: true})
+	templates, more := LoadTemplates(Places{Folders: folders, Trusted: true})
 	for _, x := range templates {
 		note(x.Findings)
 	}
@@ -267,7 +267,7 @@ func TestHiddenTextIsLeftOut(t *testing.T) {
 		"w/AGENTS.md": dirty + "\r\nmore\r\n", "w/extra.md": dirty,
 	})
 	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")}
-	templates, _ := LoadTemplates(TemplateOptions{Folders: f})
+	templates, _ := LoadTemplates(Places{Folders: f})
 	if x := templates[0]; x.Content != "shown $1" || x.Description != "shown" || worst(x.Findings) != Dangerous {
 		t.Errorf("%+v", x)
 	}

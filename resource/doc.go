@@ -10,7 +10,7 @@
 //	trusted := …                        // see TrustQuery
 //	files, _ := resource.ContextFiles(folders)
 //	packages, _ := resource.FindPackages(resource.PackageOptions{Folders: folders, Trusted: trusted, User: …})
-//	skills, diags := resource.LoadSkills(resource.SkillOptions{Folders: folders, Trusted: trusted, Packages: packages})
+//	skills, diags := resource.LoadSkills(resource.Places{Folders: folders, Trusted: trusted, Packages: packages})
 //	sections, err := resource.Prompt(resource.PromptOptions{
 //		Cwd: folders.Cwd, Tools: tools, ContextFiles: files, Skills: skills,
 //	})

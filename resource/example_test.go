@@ -24,7 +24,7 @@ func ExampleLoadSkills() {
 	}
 
 	folders := resource.Folders{Agent: filepath.Join(dir, "agent"), Cwd: dir}
-	skills, problems := resource.LoadSkills(resource.SkillOptions{Folders: folders, Paths: []string{file, "missing"}})
+	skills, problems := resource.LoadSkills(resource.Places{Folders: folders, Paths: []string{file, "missing"}})
 	for _, p := range problems {
 		fmt.Println(filepath.Base(p.Path), "-", p.Message)
 	}

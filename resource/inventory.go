@@ -33,7 +33,7 @@ func Inventory(o InventoryOptions) []Item {
 	var list []Item
 	for _, k := range kinds() {
 		var seen decided
-		in := places{o.Folders, o.Trusted, o.User[string(k)], o.Project[string(k)], o.Packages}
+		in := Places{Folders: o.Folders, Trusted: o.Trusted, User: o.User[string(k)], Project: o.Project[string(k)], Packages: o.Packages}
 		k.everywhere(in, func(files []located, _ []Diagnostic) {
 			for _, f := range files {
 				if seen.first(f.path, f.on) {

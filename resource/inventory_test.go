@@ -53,7 +53,7 @@ func TestFirstPackageDecides(t *testing.T) {
 		on[i.Name()] = i.On
 	}
 	loaded := map[string]bool{"a": false, "both": false}
-	skills, _ := LoadSkills(SkillOptions{Folders: f, Packages: found})
+	skills, _ := LoadSkills(Places{Folders: f, Packages: found})
 	for _, s := range skills {
 		loaded[s.Name] = true
 	}
@@ -99,7 +99,7 @@ func TestProjectSwitchesOff(t *testing.T) {
 		return Entries{Folder: filepath.Join(f.Cwd, ".pi"), List: []string{path, "-" + path}}
 	}
 	flat := filepath.Join(f.Agent, "skills", "flat.md")
-	o := SkillOptions{Folders: f, Trusted: true, Project: off("h/.pi/agent/skills/flat.md"), User: Entries{Folder: f.Agent}}
+	o := Places{Folders: f, Trusted: true, Project: off("h/.pi/agent/skills/flat.md"), User: Entries{Folder: f.Agent}}
 	has := func() bool {
 		skills, _ := LoadSkills(o)
 		return slices.ContainsFunc(skills, func(s Skill) bool { return s.FilePath == flat })
@@ -113,7 +113,7 @@ func TestProjectSwitchesOff(t *testing.T) {
 	if o.Paths, o.Trusted = nil, false; !has() {
 		t.Error("a project that is not trusted switched a skill off")
 	}
-	templates, _ := LoadTemplates(TemplateOptions{Folders: f, Trusted: true, Project: off("h/.pi/agent/prompts/x.md"), User: Entries{Folder: f.Agent}})
+	templates, _ := LoadTemplates(Places{Folders: f, Trusted: true, Project: off("h/.pi/agent/prompts/x.md"), User: Entries{Folder: f.Agent}})
 	if len(templates) != 0 {
 		t.Errorf("%+v", templates)
 	}

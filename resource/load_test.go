@@ -48,7 +48,7 @@ func TestSkillFiles(t *testing.T) {
 		{"hyphens", "---\nname: -a--b\ndescription: d\n---\n", "-a--b|d", "name must not start or end with a hyphen"},
 	} {
 		root := tree(t, map[string]string{"folder/SKILL.md": c.text})
-		skills, problems := LoadSkills(SkillOptions{Folders: Folders{Agent: filepath.Join(root, "agent"), Cwd: root}, Paths: []string{"folder"}})
+		skills, problems := LoadSkills(Places{Folders: Folders{Agent: filepath.Join(root, "agent"), Cwd: root}, Paths: []string{"folder"}})
 		got := ""
 		if len(skills) == 1 {
 			got = skills[0].Name + "|" + skills[0].Description
@@ -72,7 +72,7 @@ func TestSkillFilesBesideOthers(t *testing.T) {
 		"agent/skills/big.md": strings.Repeat("x", maxText+1), "agent/skills/node_modules/x/SKILL.md": "---\ndescription: d\n---\n",
 		"agent/skills/.hidden/SKILL.md": "---\ndescription: d\n---\n",
 	})
-	skills, problems := LoadSkills(SkillOptions{Folders: Folders{Agent: filepath.Join(root, "agent"), Cwd: root}})
+	skills, problems := LoadSkills(Places{Folders: Folders{Agent: filepath.Join(root, "agent"), Cwd: root}})
 	if skills != nil || len(problems) != 1 || problems[0].Message != errTooLarge.Error() {
 		t.Errorf("%v %v", skills, problems)
 	}
@@ -96,7 +96,7 @@ func TestSkillPrecedence(t *testing.T) {
 		files[p.path] = "---\nname: s\ndescription: " + p.path + "\n---\n"
 	}
 	root := tree(t, files)
-	o := SkillOptions{
+	o := Places{
 		Folders: Folders{Agent: filepath.Join(root, "agent"), Home: filepath.Join(root, "home"), Cwd: filepath.Join(root, "w")}, Trusted: true,
 		Paths: []string{" ../flag/s.md "}, Found: []string{"../hook"},
 		User:    Entries{filepath.Join(root, "agent"), []string{"../set/u"}},
@@ -155,11 +155,11 @@ func TestSameFileIsSilent(t *testing.T) {
 		}
 	}
 	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: root}
-	skills, problems := LoadSkills(SkillOptions{Folders: f, Paths: []string{"real", "real/a"}})
+	skills, problems := LoadSkills(Places{Folders: f, Paths: []string{"real", "real/a"}})
 	if len(skills) != 1 || skills[0].FilePath != filepath.Join(root, "agent/skills/one/a/SKILL.md") || len(problems) != 1 {
 		t.Errorf("%+v %v", skills, problems)
 	}
-	templates, problems := LoadTemplates(TemplateOptions{Folders: f})
+	templates, problems := LoadTemplates(Places{Folders: f})
 	if len(templates) != 1 || templates[0].Name != "one" || problems != nil {
 		t.Errorf("%+v %v", templates, problems)
 	}
@@ -170,10 +170,10 @@ func TestPathNamedTwice(t *testing.T) {
 	root := t.TempDir()
 	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: root}
 	names := []string{"none", " none/ ", filepath.Join(root, "none")}
-	if _, problems := LoadSkills(SkillOptions{Folders: f, Paths: names, Found: names}); len(problems) != 1 {
+	if _, problems := LoadSkills(Places{Folders: f, Paths: names, Found: names}); len(problems) != 1 {
 		t.Errorf("%v", problems)
 	}
-	if _, problems := LoadTemplates(TemplateOptions{Folders: f, Paths: names, Found: names}); len(problems) != 1 {
+	if _, problems := LoadTemplates(Places{Folders: f, Paths: names, Found: names}); len(problems) != 1 {
 		t.Errorf("%v", problems)
 	}
 }
@@ -254,8 +254,8 @@ func TestUntrustedProject(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		project := filepath.Join(root, "w/.pi")
 		packages, _ := FindPackages(PackageOptions{Folders: f, Trusted: trusted, Project: PackageEntries{project, []PackageEntry{{Source: "../pack"}}}})
-		skills, _ := LoadSkills(SkillOptions{Folders: f, Trusted: trusted, Packages: packages, Project: Entries{project, []string{"../pack/skills/q.md"}}})
-		templates, _ := LoadTemplates(TemplateOptions{Folders: f, Trusted: trusted, Packages: packages, Project: Entries{project, []string{"../AGENTS.md"}}})
+		skills, _ := LoadSkills(Places{Folders: f, Trusted: trusted, Packages: packages, Project: Entries{project, []string{"../pack/skills/q.md"}}})
+		templates, _ := LoadTemplates(Places{Folders: f, Trusted: trusted, Packages: packages, Project: Entries{project, []string{"../AGENTS.md"}}})
 		text, _ := LoadPromptText(f, trusted, f.Cwd, nil, nil)
 		files, _ := ContextFiles(f)
 		got := fmt.Sprint(len(packages) > 0, len(skills) > 0, len(templates) > 0, text.Preamble != "", text.Addendum != "")
@@ -328,8 +328,8 @@ func TestLoadingIsStable(t *testing.T) {
 	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: root}
 	first := ""
 	for range 5 {
-		skills, d1 := LoadSkills(SkillOptions{Folders: f})
-		templates, d2 := LoadTemplates(TemplateOptions{Folders: f})
+		skills, d1 := LoadSkills(Places{Folders: f})
+		templates, d2 := LoadTemplates(Places{Folders: f})
 		got := fmt.Sprintf("%+v %+v %+v %+v", skills, templates, d1, d2)
 		if first == "" {
 			first = got
@@ -343,7 +343,7 @@ func TestLoadingIsStable(t *testing.T) {
 // TestInvocationIsOnePass: what is put in is not expanded again.
 func TestInvocationIsOnePass(t *testing.T) {
 	root := tree(t, map[string]string{"s/SKILL.md": "---\nname: s\ndescription: d\ndisable-model-invocation: true\n---\n/t $1 /skill:s"})
-	skills, _ := LoadSkills(SkillOptions{Folders: Folders{Agent: root, Cwd: root}, Paths: []string{"s"}})
+	skills, _ := LoadSkills(Places{Folders: Folders{Agent: root, Cwd: root}, Paths: []string{"s"}})
 	templates := []Template{{Name: "t", Content: "/t /skill:s $1 $ARGUMENTS ${@:2} ${3:-$1}"}, {Name: "skill:s", Content: "wrong"}}
 	expand := func(input string) string {
 		text, err := ExpandSkill(input, skills)

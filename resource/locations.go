@@ -18,23 +18,44 @@ func (f located) item(k kind) Item {
 	return Item{Kind: string(k), Path: f.path, On: f.on, Source: f.source}
 }
 
-// places are what files of a kind are looked for in.
-type places struct {
-	folders       Folders
-	trusted       bool
-	user, project Entries
-	packages      []Package
+// Places say where files of a kind, skills or prompt templates, are looked for.
+type Places struct {
+	Folders Folders
+	Trusted bool     // the project's trust
+	None    bool     // only Paths and packages for this run: --no-skills, --no-prompt-templates
+	Paths   []string // of --skill, --prompt-template
+	User    Entries  // the list of the kind in the user's settings
+	Project Entries  // the list of the kind in the project's settings
+	Found   []string // further paths, found by hooks
+	// Packages are those of FindPackages.
+	Packages []Package
+}
+
+// Entries is a list of paths and patterns from a settings file.
+type Entries struct {
+	Folder string // that relative paths start from
+	List   []string
+}
+
+// forRun gives the files of a kind for one run to add: those of the packages named
+// for it, and then those of everywhere, which None leaves to note.
+func (k kind) forRun(p Places, add, note func(files []located, problems []Diagnostic)) {
+	k.ofPackages(p.Packages, Temporary, add)
+	if p.None {
+		add = note
+	}
+	k.everywhere(p, add)
 }
 
 // everywhere gives the files of a kind place by place, in the order in which they
 // count: those of the project, of the user, of packages.
-func (k kind) everywhere(p places, add func(files []located, problems []Diagnostic)) {
-	if p.trusted {
-		add(k.locate(p.folders, Project, p.project))
+func (k kind) everywhere(p Places, add func(files []located, problems []Diagnostic)) {
+	if p.Trusted {
+		add(k.locate(p.Folders, Project, p.Project))
 	}
-	add(k.locate(p.folders, User, p.user))
-	k.ofPackages(p.packages, Project, add)
-	k.ofPackages(p.packages, User, add)
+	add(k.locate(p.Folders, User, p.User))
+	k.ofPackages(p.Packages, Project, add)
+	k.ofPackages(p.Packages, User, add)
 }
 
 // ofPackages gives the files of a kind that the packages of a scope offer.

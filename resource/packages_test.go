@@ -135,7 +135,7 @@ func TestPackages(t *testing.T) {
 			User:    PackageEntries{Folder: folders.Agent, List: c.user},
 			Project: PackageEntries{Folder: filepath.Join(folders.Cwd, ".pi"), List: c.project},
 		})
-		skills, more := LoadSkills(SkillOptions{Folders: folders, Trusted: !c.untrusted, Packages: found})
+		skills, more := LoadSkills(Places{Folders: folders, Trusted: !c.untrusted, Packages: found})
 		problems = append(problems, more...)
 		var got []string
 		for _, s := range skills {
@@ -168,7 +168,7 @@ func TestPackagePrecedence(t *testing.T) {
 		{nil, true, "cli"},
 	} {
 		found, _ := FindPackages(PackageOptions{Folders: folders, Temporary: c.temporary, User: PackageEntries{Folder: root, List: []PackageEntry{{Source: "pack"}}}})
-		skills, problems := LoadSkills(SkillOptions{Folders: folders, None: c.none, Paths: []string{"cli/s.md"}, Packages: found})
+		skills, problems := LoadSkills(Places{Folders: folders, None: c.none, Paths: []string{"cli/s.md"}, Packages: found})
 		order := skills[0].Description
 		for _, p := range problems {
 			if p.Collision.WinnerPath != skills[0].FilePath || p.Collision.ResourceType != "skill" {
@@ -179,7 +179,7 @@ func TestPackagePrecedence(t *testing.T) {
 		if want := strings.Replace(c.want, " own", " agent", 1); order != want {
 			t.Errorf("%v %v: skills %s, want %s", c.temporary, c.none, order, want)
 		}
-		templates, problems := LoadTemplates(TemplateOptions{Folders: folders, None: c.none, Paths: []string{"cli/t.md"}, Packages: found})
+		templates, problems := LoadTemplates(Places{Folders: folders, None: c.none, Paths: []string{"cli/t.md"}, Packages: found})
 		if first, _, _ := strings.Cut(c.want, " "); len(templates) != 1 || templates[0].Content != first || len(problems) != strings.Count(c.want, " ") {
 			t.Errorf("%v %v: %+v %v", c.temporary, c.none, templates, problems)
 		}
@@ -191,7 +191,7 @@ func TestPackageTemplates(t *testing.T) {
 	found, _ := FindPackages(PackageOptions{Folders: folders, User: PackageEntries{Folder: folders.Agent, List: []PackageEntry{
 		{Source: "../packs/m"}, {Source: "../packs/c"},
 	}}})
-	list, _ := LoadTemplates(TemplateOptions{Folders: folders, Packages: found})
+	list, _ := LoadTemplates(Places{Folders: folders, Packages: found})
 	var got []string
 	for _, x := range list {
 		got = append(got, x.Name+"="+x.Source.Source)

@@ -409,7 +409,7 @@ func TestSkillEntries(t *testing.T) {
 		if c.list != "" {
 			e.List = strings.Split(c.list, ",")
 		}
-		skills, problems := LoadSkills(SkillOptions{Folders: Folders{Agent: agentDir, Cwd: filepath.Join(root, "w")}, User: e})
+		skills, problems := LoadSkills(Places{Folders: Folders{Agent: agentDir, Cwd: filepath.Join(root, "w")}, User: e})
 		var names []string
 		for _, s := range skills {
 			names = append(names, s.Name)
@@ -449,17 +449,17 @@ func TestFrontmatterAsRecorded(t *testing.T) {
 func TestTemplateCollision(t *testing.T) {
 	root := tree(t, map[string]string{"agent/prompts/x.md": "user", "w/.pi/prompts/x.md": "project", "w/own.md": "own"})
 	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: filepath.Join(root, "w")}
-	list, problems := LoadTemplates(TemplateOptions{Folders: f, Trusted: true, Paths: []string{"own.md", "none.md"}})
+	list, problems := LoadTemplates(Places{Folders: f, Trusted: true, Paths: []string{"own.md", "none.md"}})
 	if len(list) != 2 || list[0].Content != "project" || list[1].Name != "own" {
 		t.Errorf("%+v", list)
 	}
 	if len(problems) != 2 || problems[0].Type != Warning || problems[1].Message != `name "/x" collision` || problems[1].Collision.LoserPath != filepath.Join(root, "agent/prompts/x.md") {
 		t.Errorf("%+v", problems)
 	}
-	if list, _ = LoadTemplates(TemplateOptions{Folders: f}); len(list) != 1 || list[0].Content != "user" {
+	if list, _ = LoadTemplates(Places{Folders: f}); len(list) != 1 || list[0].Content != "user" {
 		t.Errorf("untrusted: %+v", list)
 	}
-	if list, _ = LoadTemplates(TemplateOptions{Folders: f, Trusted: true, None: true}); list != nil {
+	if list, _ = LoadTemplates(Places{Folders: f, Trusted: true, None: true}); list != nil {
 		t.Errorf("none: %+v", list)
 	}
 }
@@ -530,11 +530,11 @@ func TestNamedFilesOfUsualFolders(t *testing.T) {
 	f := Folders{Agent: filepath.Join(root, "agent"), Cwd: root}
 	off := func(name string) Entries { return Entries{Folder: f.Agent, List: []string{"-" + name}} }
 	for _, none := range []bool{false, true} {
-		skills, problems := LoadSkills(SkillOptions{Folders: f, None: none, User: off("skills/s"), Paths: []string{"agent/skills", "more"}})
+		skills, problems := LoadSkills(Places{Folders: f, None: none, User: off("skills/s"), Paths: []string{"agent/skills", "more"}})
 		if len(skills) != 2 || skills[0].Source.Scope != User || skills[0].Source.Source != "auto" || skills[1].Source.Scope != Temporary {
 			t.Errorf("none %t: %+v, %v", none, skills, problems)
 		}
-		list, problems := LoadTemplates(TemplateOptions{Folders: f, None: none, User: off("prompts/p.md"), Paths: []string{"agent/prompts/p.md"}})
+		list, problems := LoadTemplates(Places{Folders: f, None: none, User: off("prompts/p.md"), Paths: []string{"agent/prompts/p.md"}})
 		if len(list) != 1 || list[0].Source.Scope != User || list[0].Source.Source != "auto" {
 			t.Errorf("none %t: %+v, %v", none, list, problems)
 		}

@@ -191,38 +191,13 @@ func (l *skillLoader) path(path string, source Source) {
 	}
 }
 
-// SkillOptions say where skills are looked for.
-type SkillOptions struct {
-	Folders Folders
-	Trusted bool     // the project's trust
-	None    bool     // --no-skills: only Paths and packages for this run
-	Paths   []string // of --skill
-	User    Entries  // the skills list of the user's settings
-	Project Entries  // the skills list of the project's settings
-	Found   []string // further paths, found by hooks
-	// Packages are those of FindPackages.
-	Packages []Package
-}
-
-// Entries is a list of paths and patterns from a settings file.
-type Entries struct {
-	Folder string // that relative paths start from
-	List   []string
-}
-
 // LoadSkills loads the skills of all locations, the project's before the
 // user's; the first of a name wins.
-func LoadSkills(o SkillOptions) ([]Skill, []Diagnostic) {
+func LoadSkills(p Places) ([]Skill, []Diagnostic) {
 	var l skillLoader
-	f := o.Folders
-	add := l.loading(l.load)
-	skillKind.ofPackages(o.Packages, Temporary, add)
-	if o.None {
-		add = l.note
-	}
-	skillKind.everywhere(places{f, o.Trusted, o.User, o.Project, o.Packages}, add)
+	skillKind.forRun(p, l.loading(l.load), l.note)
 	l.byFile.named()
-	for _, path := range f.resolveOnce(o.Paths, o.Found) {
+	for _, path := range p.Folders.resolveOnce(p.Paths, p.Found) {
 		l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})
 	}
 	return l.skills, l.problems()

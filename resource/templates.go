@@ -124,32 +124,13 @@ func (l *templateLoader) path(path string, source Source) {
 	}
 }
 
-// TemplateOptions say where prompt templates are looked for.
-type TemplateOptions struct {
-	Folders Folders
-	Trusted bool     // the project's trust
-	None    bool     // --no-prompt-templates: only Paths and packages for this run
-	Paths   []string // of --prompt-template
-	User    Entries  // the prompts list of the user's settings
-	Project Entries  // the prompts list of the project's settings
-	Found   []string // further paths, found by hooks
-	// Packages are those of FindPackages.
-	Packages []Package
-}
-
 // LoadTemplates loads the templates of all locations, the project's before the
 // user's; the first of a name wins.
-func LoadTemplates(o TemplateOptions) ([]Template, []Diagnostic) {
+func LoadTemplates(p Places) ([]Template, []Diagnostic) {
 	l := templateLoader{unique: true}
-	f := o.Folders
-	add := l.loading(l.load)
-	promptKind.ofPackages(o.Packages, Temporary, add)
-	if o.None {
-		add = l.note
-	}
-	promptKind.everywhere(places{f, o.Trusted, o.User, o.Project, o.Packages}, add)
+	promptKind.forRun(p, l.loading(l.load), l.note)
 	l.byFile.named()
-	for _, path := range f.resolveOnce(o.Paths, o.Found) {
+	for _, path := range p.Folders.resolveOnce(p.Paths, p.Found) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			l.warnings = append(l.warnings, Diagnostic{Type: Warning, Path: path, Message: "prompt template path does not exist"})
 			continue

@@ -140,152 +140,185 @@ func parseTime(s string) time.Time {
 	return t
 }
 
+// decode reads what an entry of this type says.
 func decode(typ Type, raw []byte) Data {
 	var r jsonwire.Reader
 	r.ResetShared(raw)
 	switch typ {
 	case TypeModelChange:
-		d := &ModelChangeEntry{}
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "provider":
-				d.Provider = r.Text()
-			case "modelId":
-				d.ModelID = r.Text()
-			default:
-				r.Skip()
-			}
-		}
-		return d
+		return readModelChangeEntry(&r)
 	case TypeThinkingLevel:
 		return &ThinkingLevelEntry{Level: llm.ThinkingLevel(textMember(raw, "thinkingLevel"))}
 	case TypeCompaction:
-		d := &CompactionEntry{}
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "summary":
-				d.Summary = r.Text()
-			case "firstKeptEntryId":
-				d.FirstKept = r.Text()
-			case "tokensBefore":
-				d.TokensBefore = r.Int()
-			case "details":
-				d.Details = value(&r)
-			case "usage":
-				d.Usage = optUsage(&r)
-			case "fromHook":
-				d.FromHook = optBool(&r)
-			case "systemMessage":
-				if m, err := llm.ParseMessage(r.Raw()); err == nil {
-					d.System, _ = m.(*llm.System)
-				}
-			default:
-				r.Skip()
-			}
-		}
-		return d
+		return readCompactionEntry(&r)
 	case TypeBranchSummary:
-		d := &BranchSummaryEntry{}
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "fromId":
-				d.FromID = r.Text()
-			case "summary":
-				d.Summary = r.Text()
-			case "details":
-				d.Details = value(&r)
-			case "usage":
-				d.Usage = optUsage(&r)
-			case "fromHook":
-				d.FromHook = optBool(&r)
-			default:
-				r.Skip()
-			}
-		}
-		return d
+		return readBranchSummaryEntry(&r)
 	case TypeCustom:
-		d := &CustomEntry{}
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "customType":
-				d.CustomType = r.Text()
-			case "data":
-				d.Value = r.Keep()
-			default:
-				r.Skip()
-			}
-		}
-		return d
+		return readCustomEntry(&r)
 	case TypeCustomMessage:
-		d := &CustomMessageEntry{Content: llm.Blocks()}
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "customType":
-				d.CustomType = r.Text()
-			case "content":
-				if !r.Null() {
-					d.Content = llm.ReadContent(&r)
-				}
-			case "display":
-				d.Display = r.Bool()
-			case "details":
-				d.Details = value(&r)
-			default:
-				r.Skip()
-			}
-		}
-		return d
+		return readCustomMessageEntry(&r)
 	case TypeContextEdit:
-		d := &ContextEditEntry{}
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "targetId":
-				d.TargetID = r.Text()
-			case "replacement":
-				d.Replacement, _ = ParseReplacement(r.Raw())
-			default:
-				r.Skip()
-			}
-		}
-		return d
+		return readContextEditEntry(&r)
 	case TypeUsage:
-		d := &UsageEntry{}
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "kind":
-				d.Purpose = r.Text()
-			case "provider":
-				d.Provider = r.Text()
-			case "model":
-				d.Model = r.Text()
-			case "usage":
-				d.Usage = llm.ReadUsage(&r)
-			case "note":
-				d.Note = r.Text()
-			default:
-				r.Skip()
-			}
-		}
-		return d
+		return readUsageEntry(&r)
 	case TypeLabel:
-		d := &LabelEntry{}
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "targetId":
-				d.TargetID = r.Text()
-			case "label":
-				d.Label = r.Text()
-			default:
-				r.Skip()
-			}
-		}
-		return d
+		return readLabelEntry(&r)
 	case TypeInfo:
 		return &InfoEntry{Name: textMember(raw, "name")}
 	case TypeLeaf:
 		return &LeafEntry{TargetID: textMember(raw, "targetId")}
 	}
 	return &UnknownEntry{Type: typ, Raw: raw}
+}
+
+func readModelChangeEntry(r *jsonwire.Reader) *ModelChangeEntry {
+	d := &ModelChangeEntry{}
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "provider":
+			d.Provider = r.Text()
+		case "modelId":
+			d.ModelID = r.Text()
+		default:
+			r.Skip()
+		}
+	}
+	return d
+}
+
+func readCompactionEntry(r *jsonwire.Reader) *CompactionEntry {
+	d := &CompactionEntry{}
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "summary":
+			d.Summary = r.Text()
+		case "firstKeptEntryId":
+			d.FirstKept = r.Text()
+		case "tokensBefore":
+			d.TokensBefore = r.Int()
+		case "details":
+			d.Details = value(r)
+		case "usage":
+			d.Usage = optUsage(r)
+		case "fromHook":
+			d.FromHook = optBool(r)
+		case "systemMessage":
+			if m, err := llm.ParseMessage(r.Raw()); err == nil {
+				d.System, _ = m.(*llm.System)
+			}
+		default:
+			r.Skip()
+		}
+	}
+	return d
+}
+
+func readBranchSummaryEntry(r *jsonwire.Reader) *BranchSummaryEntry {
+	d := &BranchSummaryEntry{}
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "fromId":
+			d.FromID = r.Text()
+		case "summary":
+			d.Summary = r.Text()
+		case "details":
+			d.Details = value(r)
+		case "usage":
+			d.Usage = optUsage(r)
+		case "fromHook":
+			d.FromHook = optBool(r)
+		default:
+			r.Skip()
+		}
+	}
+	return d
+}
+
+func readCustomEntry(r *jsonwire.Reader) *CustomEntry {
+	d := &CustomEntry{}
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "customType":
+			d.CustomType = r.Text()
+		case "data":
+			d.Value = r.Keep()
+		default:
+			r.Skip()
+		}
+	}
+	return d
+}
+
+func readCustomMessageEntry(r *jsonwire.Reader) *CustomMessageEntry {
+	d := &CustomMessageEntry{Content: llm.Blocks()}
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "customType":
+			d.CustomType = r.Text()
+		case "content":
+			if !r.Null() {
+				d.Content = llm.ReadContent(r)
+			}
+		case "display":
+			d.Display = r.Bool()
+		case "details":
+			d.Details = value(r)
+		default:
+			r.Skip()
+		}
+	}
+	return d
+}
+
+func readContextEditEntry(r *jsonwire.Reader) *ContextEditEntry {
+	d := &ContextEditEntry{}
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "targetId":
+			d.TargetID = r.Text()
+		case "replacement":
+			d.Replacement, _ = ParseReplacement(r.Raw())
+		default:
+			r.Skip()
+		}
+	}
+	return d
+}
+
+func readUsageEntry(r *jsonwire.Reader) *UsageEntry {
+	d := &UsageEntry{}
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "kind":
+			d.Purpose = r.Text()
+		case "provider":
+			d.Provider = r.Text()
+		case "model":
+			d.Model = r.Text()
+		case "usage":
+			d.Usage = llm.ReadUsage(r)
+		case "note":
+			d.Note = r.Text()
+		default:
+			r.Skip()
+		}
+	}
+	return d
+}
+
+func readLabelEntry(r *jsonwire.Reader) *LabelEntry {
+	d := &LabelEntry{}
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "targetId":
+			d.TargetID = r.Text()
+		case "label":
+			d.Label = r.Text()
+		default:
+			r.Skip()
+		}
+	}
+	return d
 }
 
 func textMember(raw []byte, name string) string {

@@ -96,11 +96,7 @@ func Tokens(m agent.Message) int64 {
 			n += jsonwire.UTF16Len(s.Text)
 		}
 		if len(m.ToolsAdded) > 0 {
-			var b []byte
-			for i := range m.ToolsAdded {
-				b = m.ToolsAdded[i].AppendJSON(append(b, ','))
-			}
-			n += jsonwire.UTF16Len(string(b)) + 1 // one comma stands for a bracket
+			n += jsonwire.UTF16Len(llm.AppendTools(nil, m.ToolsAdded))
 		}
 	case *llm.User:
 		n = contentChars(m.Content)

@@ -66,14 +66,6 @@ type extent struct {
 	endsLine bool // the last byte is a line feed, or there is none
 }
 
-func extentOf(text []byte) extent {
-	return extent{
-		bytes:    int64(len(text)),
-		newlines: bytes.Count(text, lf),
-		endsLine: len(text) == 0 || text[len(text)-1] == '\n',
-	}
-}
-
 // lines counts lines; a final line feed opens none.
 func (e extent) lines() int {
 	if e.endsLine {

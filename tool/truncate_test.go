@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 )
@@ -82,5 +83,13 @@ func TestSizeText(t *testing.T) {
 		if got := sizeText(n); got != want {
 			t.Errorf("%d: got %s, want %s", n, got, want)
 		}
+	}
+}
+
+func extentOf(text []byte) extent {
+	return extent{
+		bytes:    int64(len(text)),
+		newlines: bytes.Count(text, lf),
+		endsLine: len(text) == 0 || text[len(text)-1] == '\n',
 	}
 }

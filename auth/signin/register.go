@@ -100,9 +100,9 @@ func (f *flow) register(ctx context.Context, redirect string, kind Flow) error {
 	}
 	o := jsonwire.Begin(nil)
 	o.Text("client_name", "pinch")
-	o.Raw("redirect_uris", stringList(redirect))
-	o.Raw("grant_types", stringList(grants...))
-	o.Raw("response_types", stringList("code"))
+	o.Raw("redirect_uris", jsonwire.AppendStrings(nil, []string{redirect}))
+	o.Raw("grant_types", jsonwire.AppendStrings(nil, grants))
+	o.Raw("response_types", []byte(`["code"]`))
 	o.Text("token_endpoint_auth_method", "none")
 	o.Text("application_type", "native")
 	o.OptText("scope", strings.Join(f.d.Scopes, " "))
@@ -129,17 +129,6 @@ func (f *flow) register(ctx context.Context, redirect string, kind Flow) error {
 }
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
-
-func stringList(list ...string) []byte {
-	b := []byte{'['}
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonwire.AppendString(b, s)
-	}
-	return append(b, ']')
-}
 
 // usable reports whether an address may be asked, or shown to a person: https,
 // or http on this machine, and no password in it.

@@ -36,8 +36,8 @@ func builtin(dir string) []*agent.Tool {
 // the project's own skills and templates: its AGENTS.md always counts.
 func load(o *harness.Options, folders resource.Folders, trusted bool) error {
 	files, problems := resource.ContextFiles(folders)
-	skills, more := resource.LoadSkills(resource.SkillOptions{Folders: folders, Trusted: trusted})
-	templates, yet := resource.LoadTemplates(resource.TemplateOptions{Folders: folders, Trusted: trusted})
+	skills, more := resource.LoadSkills(resource.Places{Folders: folders, Trusted: trusted})
+	templates, yet := resource.LoadTemplates(resource.Places{Folders: folders, Trusted: trusted})
 	for _, d := range append(append(problems, more...), yet...) {
 		log.Println(d.Path, d.Message) // the rest is loaded all the same
 	}

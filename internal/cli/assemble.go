@@ -326,18 +326,6 @@ func (b *base) run(sess *session.Session, cwd, name string) (_ *running, err err
 	if err != nil {
 		return nil, err
 	}
-	request, err := requestOptions(w.settings)
-	if err != nil {
-		return nil, err
-	}
-	compaction, err := compactionOptions(w.settings)
-	if err != nil {
-		return nil, err
-	}
-	branchReserve, err := w.settings.BranchReserveTokens()
-	if err != nil {
-		return nil, err
-	}
 	o := harness.Options{
 		Model:         chosen.model,
 		ThinkingLevel: chosen.level,
@@ -346,16 +334,9 @@ func (b *base) run(sess *session.Session, cwd, name string) (_ *running, err err
 		Tools:         tools,
 		Credentials:   r.credentials,
 		Router:        c.Router,
-		Request:       request,
-		SteeringMode:  harness.QueueMode(w.settings.SteeringMode()),
-		FollowUpMode:  harness.QueueMode(w.settings.FollowUpMode()),
-		Retry:         retryOptions(w.settings.Retry()),
-		Compaction:    compaction,
-
-		BranchReserveTokens: branchReserve,
 	}
-	if w.settings.ImagesBlocked() {
-		o.ToLLM = new(session.ImageBlocker).ToLLM
+	if err := applySettings(&o, w.settings); err != nil {
+		return nil, err
 	}
 	if r.skills, r.templates, err = p.loadResources(a, w, &o); err != nil {
 		return nil, err
@@ -369,6 +350,25 @@ func (b *base) run(sess *session.Session, cwd, name string) (_ *running, err err
 		return nil, plain(err)
 	}
 	return r, nil
+}
+
+// applySettings gives a harness what the settings say of its runs.
+func applySettings(o *harness.Options, s *settings.Settings) (err error) {
+	if o.Request, err = requestOptions(s); err != nil {
+		return err
+	}
+	if o.Compaction, err = compactionOptions(s); err != nil {
+		return err
+	}
+	if o.BranchReserveTokens, err = s.BranchReserveTokens(); err != nil {
+		return err
+	}
+	o.SteeringMode, o.FollowUpMode = harness.QueueMode(s.SteeringMode()), harness.QueueMode(s.FollowUpMode())
+	o.Retry = retryOptions(s.Retry())
+	if s.ImagesBlocked() {
+		o.ToLLM = new(session.ImageBlocker).ToLLM
+	}
+	return nil
 }
 
 // credentials finds what a request needs.

@@ -228,11 +228,7 @@ func roughly(d time.Duration) string {
 
 // statesJSON is the list for programs.
 func statesJSON(states []providerState) string {
-	b := []byte{'['}
-	for i, s := range states {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return string(jsonwire.AppendArray(nil, states, func(s providerState, b []byte) []byte {
 		o := jsonwire.Begin(b)
 		o.Text("provider", s.id)
 		o.Text("name", s.name)
@@ -250,7 +246,6 @@ func statesJSON(states []providerState) string {
 		}
 		o.Bool("usable", s.problem == "")
 		o.OptText("problem", s.problem)
-		b = o.End()
-	}
-	return string(append(b, ']'))
+		return o.End()
+	}))
 }

@@ -179,18 +179,13 @@ func inLine(v jsontext.Value) string {
 }
 
 func appendSettings(b []byte, list []settings.Setting) []byte {
-	b = append(b, '[')
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return jsonwire.AppendArray(b, list, func(s settings.Setting, b []byte) []byte {
 		o := jsonwire.Begin(b)
 		o.Text("name", s.Name)
 		o.Raw("value", orNull(s.Value))
 		o.Text("origin", string(s.Origin))
-		b = o.End()
-	}
-	return append(b, ']')
+		return o.End()
+	})
 }
 
 func orNull(v jsontext.Value) jsontext.Value {

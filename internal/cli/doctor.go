@@ -130,18 +130,13 @@ func (d *doctor) json() []byte {
 	o.Text("version", version.Version)
 	o.Text("status", string(d.worst()))
 	o.Key("checks")
-	o.B = append(o.B, '[')
-	for i, c := range d.checks {
-		if i > 0 {
-			o.B = append(o.B, ',')
-		}
-		e := jsonwire.Begin(o.B)
+	o.B = jsonwire.AppendArray(o.B, d.checks, func(c check, b []byte) []byte {
+		e := jsonwire.Begin(b)
 		e.Text("topic", c.topic)
 		e.Text("status", string(c.condition))
 		e.Text("text", c.text)
 		e.OptText("advice", c.advice)
-		o.B = e.End()
-	}
-	o.B = append(o.B, ']')
+		return e.End()
+	})
 	return o.End()
 }

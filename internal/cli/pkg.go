@@ -202,12 +202,12 @@ func (s *config) remark(place resource.PackagePlace) {
 	o := resource.Folders{Agent: s.w.folders.Agent, Home: s.w.folders.Home, Cwd: place.Dir}
 	found, _ := resource.FindPackages(resource.PackageOptions{Folders: o, Temporary: []string{place.Dir}})
 	var report resourceReport
-	skills, problems := resource.LoadSkills(resource.SkillOptions{Folders: o, None: true, Packages: found})
+	skills, problems := resource.LoadSkills(resource.Places{Folders: o, None: true, Packages: found})
 	report.problems(problems)
 	for _, skill := range skills {
 		report.findings(skill.Findings)
 	}
-	templates, problems := resource.LoadTemplates(resource.TemplateOptions{Folders: o, None: true, Packages: found})
+	templates, problems := resource.LoadTemplates(resource.Places{Folders: o, None: true, Packages: found})
 	report.problems(problems)
 	for _, t := range templates {
 		report.findings(t.Findings)

@@ -40,12 +40,12 @@ func (p *program) findResources(a *Args, w *workspace) *foundResources {
 		User: packageEntries(w.settings.User), Project: packageEntries(w.settings.Project),
 	})
 	f.report.problems(d)
-	f.skills, d = resource.LoadSkills(resource.SkillOptions{
+	f.skills, d = resource.LoadSkills(resource.Places{
 		Folders: w.folders, Trusted: w.trusted, None: a.NoSkills, Paths: skillPaths, Packages: f.packages,
 		User: entries(w.settings.User, "skills"), Project: entries(w.settings.Project, "skills"),
 	})
 	f.report.problems(d)
-	f.templates, d = resource.LoadTemplates(resource.TemplateOptions{
+	f.templates, d = resource.LoadTemplates(resource.Places{
 		Folders: w.folders, Trusted: w.trusted, None: a.NoTemplates, Paths: templatePaths, Packages: f.packages,
 		User: entries(w.settings.User, "prompts"), Project: entries(w.settings.Project, "prompts"),
 	})

@@ -220,11 +220,7 @@ func sessionsTable(list []session.Info, folders bool, home string) string {
 
 // sessionsJSON is the list for programs.
 func sessionsJSON(list []session.Info) []byte {
-	b := []byte{'['}
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return jsonwire.AppendArray(nil, list, func(s session.Info, b []byte) []byte {
 		o := jsonwire.Begin(b)
 		o.Text("id", s.ID)
 		o.OptText("name", s.Name)
@@ -237,9 +233,8 @@ func sessionsJSON(list []session.Info) []byte {
 		o.Text("modified", s.Modified.UTC().Format(time.RFC3339Nano))
 		o.Int("messageCount", int64(s.MessageCount))
 		o.Text("firstMessage", s.FirstMessage)
-		b = o.End()
-	}
-	return append(b, ']')
+		return o.End()
+	})
 }
 
 func (p *program) moveSession(r *jsonl.Repository, m jsonl.Match, to []string) error {

@@ -330,7 +330,7 @@ func (c resourceCase) checkLoader(o outcome) {
 		Folders: in.folders(), Trusted: in.Trusted,
 		User: packages(in.AgentDir, in.Settings), Project: packages(filepath.Join(in.Cwd, ".pi"), in.ProjectSettings),
 	})
-	skills, problems := resource.LoadSkills(resource.SkillOptions{
+	skills, problems := resource.LoadSkills(resource.Places{
 		Folders: in.folders(), Trusted: in.Trusted, None: in.NoSkills, Paths: in.CliPaths, Packages: found,
 		User:    entries(in.AgentDir, in.Settings),
 		Project: entries(filepath.Join(in.Cwd, ".pi"), in.ProjectSettings),

@@ -410,7 +410,7 @@ func rowStrictSchema(raw []byte) outcome {
 		ExpectError    string
 	}](raw)
 	o := outcome{}
-	got, err := wire.StrictSchema(r.Schema)
+	got, err := wire.StrictSchema(r.Schema, nil)
 	switch {
 	case r.ExpectError == "" && err != nil:
 		o.add("expect", "%v", err)

@@ -9,19 +9,6 @@ import (
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
-// Valid reports whether the JSON value raw fits s as it is.
-func (s *Schema) Valid(raw []byte) bool {
-	if s.plain {
-		var r jsonwire.Reader
-		r.Reset(raw)
-		if s.fast(&r) && r.End() == nil {
-			return true
-		}
-	}
-	v, err := parse(raw)
-	return err == nil && fits(s, v, newBudget(len(raw)))
-}
-
 // Coerce checks the JSON value raw. One that fits is returned as it is. One
 // that does not is converted where that is sure to be meant, and returned in
 // compact form with its order kept; what still does not fit is a problem.

@@ -31,7 +31,7 @@ func overlay(user, project object) object {
 		} else {
 			inherited = changeList(inherited, changes)
 		}
-		project = project.set("defaultTools", appendStrings(nil, inherited))
+		project = project.set("defaultTools", jsonwire.AppendStrings(nil, inherited))
 	}
 	return merge(user, project)
 }
@@ -73,7 +73,7 @@ func migrate(o object) object {
 			o = o.set("enableSkillCommands", on)
 		}
 		if dirs := stringList(old.get("customDirectories")); len(dirs) > 0 {
-			o = o.set("skills", appendStrings(nil, dirs))
+			o = o.set("skills", jsonwire.AppendStrings(nil, dirs))
 		} else {
 			o = o.without("skills")
 		}
@@ -127,15 +127,4 @@ func stringList(v jsontext.Value) []string {
 		}
 	}
 	return list
-}
-
-func appendStrings(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonwire.AppendString(dst, s)
-	}
-	return append(dst, ']')
 }

@@ -338,7 +338,7 @@ func encode(value any) (jsontext.Value, error) {
 	case float64:
 		return jsonwire.AppendFloat(nil, v), nil
 	case []string:
-		return appendStrings(nil, v), nil
+		return jsonwire.AppendStrings(nil, v), nil
 	case jsontext.Value:
 		return v, jsonwire.Check(v)
 	}

@@ -43,6 +43,7 @@ var rules = []rule{
 	{"env/envtest", []string{"env"}},
 	{"llm/transcript", []string{"llm"}},
 	{"internal/wire", []string{"llm"}},
+	{"internal/wire/wiretest", []string{"llm"}},
 	{"llm/all", []string{"llm", "llm/"}},
 	{"llm/catalog", []string{"llm", "auth"}},
 	{"llm/", []string{"llm", "llm/transcript", "internal/wire"}}, // a wire format; never another one
@@ -131,6 +132,9 @@ func TestImports(t *testing.T) {
 			dep, ours := strings.CutPrefix(imp, module)
 			if !ours || slices.Contains(leaves, dep) {
 				continue
+			}
+			if strings.HasSuffix(dep, "test") {
+				t.Errorf("%s imports %s, which is for tests alone", pkg, dep)
 			}
 			if !slices.ContainsFunc(rules[i].may, func(m string) bool { return matches(m, dep) }) {
 				t.Errorf("%s imports %s, which the table does not allow", pkg, dep)

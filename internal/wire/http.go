@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,15 +184,10 @@ func (h *Host) retry(c *Call, err error, attempt int) (d time.Duration, asked, a
 	return d, asked, true
 }
 
-func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Options) (*Response, error) {
-	method := c.Method
-	if method == "" {
-		method = http.MethodPost
-	}
-	inner, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
-	req, err := http.NewRequestWithContext(inner, method, c.URL, bytes.NewReader(c.Body))
+// request is the request of one attempt, checked before anything is sent.
+func (c *Call) request(ctx context.Context, m *llm.Model) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(c.Method, http.MethodPost), c.URL, bytes.NewReader(c.Body))
 	if err != nil {
-		cancel(nil)
 		var u *url.Error
 		if errors.As(err, &u) {
 			err = u.Err // without the URL, which may hold a key
@@ -202,19 +198,16 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 		return nil, badAddress(m, err)
 	}
 	if s := req.URL.Scheme; s != "http" && s != "https" || req.URL.Host == "" {
-		cancel(nil)
 		return nil, badAddress(m, errNoAddress)
 	}
 	if port := req.URL.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			cancel(nil)
 			return nil, badAddress(m, fmt.Errorf("there is no port %s", port))
 		}
 	}
 	req.Header = c.Header.Clone()
 	if c.Prepare != nil {
 		if err := c.Prepare(req); err != nil {
-			cancel(nil)
 			if ctx.Err() != nil {
 				return nil, ErrAborted
 			}
@@ -222,26 +215,27 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 		}
 	}
 	if err := checkHeader(req.Header, m); err != nil {
+		return nil, err
+	}
+	return req, nil
+}
+
+// attempt sends the request once. A response that is none of success is an error.
+func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Options) (*Response, error) {
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
+	req, err := c.request(inner, m)
+	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
-	client := o.Client
-	if client == nil {
-		client = h.Client
-	}
-	limit := o.Timeout
-	if limit == 0 {
-		limit = DefaultTimeout
-	}
-	var timer *time.Timer
 	stop := func() {}
-	if limit > 0 {
-		timer = time.AfterFunc(limit, func() {
+	if limit := cmp.Or(o.Timeout, DefaultTimeout); limit > 0 {
+		timer := time.AfterFunc(limit, func() {
 			cancel(&TimeoutError{What: "no response headers", After: limit})
 		})
 		stop = func() { timer.Stop() }
 	}
-	resp, err := client.Do(req)
+	resp, err := cmp.Or(o.Client, h.Client).Do(req)
 	if err != nil {
 		stop()
 		err = TransportError(inner, ctx, err)
@@ -256,10 +250,7 @@ func (h *Host) attempt(ctx context.Context, c *Call, m *llm.Model, o *llm.Option
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		stop()
-		b := &body{src: resp.Body, outer: ctx, inner: inner, cancel: cancel, idle: o.IdleTimeout, progress: true}
-		if b.idle == 0 {
-			b.idle = DefaultIdleTimeout
-		}
+		b := &body{src: resp.Body, outer: ctx, inner: inner, cancel: cancel, idle: cmp.Or(o.IdleTimeout, DefaultIdleTimeout), progress: true}
 		if o.OnResponse != nil {
 			if err := o.OnResponse(resp.StatusCode, resp.Header, m); err != nil {
 				b.close()

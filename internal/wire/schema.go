@@ -14,15 +14,10 @@ import (
 // StrictSchema converts the JSON Schema of a tool's parameters to the form in
 // which services can enforce it: every object lists all its properties as
 // required and closed, and optional properties accept null instead. An error
-// says why a schema has no such form.
-func StrictSchema(schema []byte) (jsontext.Value, error) {
-	return StrictSchemaWith(schema, nil)
-}
-
-// StrictSchemaWith is StrictSchema for services that cannot enforce some more
-// keywords: refuse, when not nil, reports whether a keyword with this value is
-// one of them.
-func StrictSchemaWith(schema []byte, refuse func(keyword string, value []byte) bool) (jsontext.Value, error) {
+// says why a schema has no such form. For services that cannot enforce some
+// keywords refuse, when not nil, reports whether one with this value is among
+// them.
+func StrictSchema(schema []byte, refuse func(keyword string, value []byte) bool) (jsontext.Value, error) {
 	if typ, _ := jsonwire.StringValue(jsonwire.Get(schema, "type")); typ != "object" {
 		return nil, errors.New("the root schema is not of type object")
 	}
@@ -50,7 +45,7 @@ func StrictTool(t *llm.Tool, supported, prefer bool, refuse func(keyword string,
 		}
 		return t.Parameters, false, nil
 	}
-	converted, err := StrictSchemaWith(t.Parameters, refuse)
+	converted, err := StrictSchema(t.Parameters, refuse)
 	switch {
 	case err == nil:
 		return converted, true, nil
@@ -102,112 +97,96 @@ func kind(value []byte) byte {
 	return r.Kind()
 }
 
-// node appends the strict form of one schema.
-func (s *strict) node(dst, schema []byte) ([]byte, error) {
+// strictSchema is one schema whose keywords can be enforced.
+type strictSchema struct {
+	keywords []property
+	object   bool
+	required []string
+}
+
+func (s *strictSchema) get(name string) []byte {
+	for _, k := range s.keywords {
+		if k.name == name {
+			return k.value
+		}
+	}
+	return nil
+}
+
+// read takes a schema apart; an error says what of it, by itself, no service
+// can enforce.
+func (s *strict) read(schema []byte) (*strictSchema, error) {
 	if kind(schema) != '{' {
 		return nil, errors.New("a schema is no object")
 	}
-	keywords := members(schema)
-	get := func(name string) []byte {
-		for _, k := range keywords {
-			if k.name == name {
-				return k.value
-			}
-		}
-		return nil
-	}
-	for _, k := range keywords {
+	out := &strictSchema{keywords: members(schema)}
+	for _, k := range out.keywords {
 		if unenforceable(k.name) || s.refuse != nil && s.refuse(k.name, k.value) {
 			return nil, fmt.Errorf("its keyword %s cannot be enforced", k.name)
 		}
 	}
-	typ := get("type")
-	if typ == nil && get("anyOf") == nil && get("enum") == nil {
+	typ := out.get("type")
+	if typ == nil && out.get("anyOf") == nil && out.get("enum") == nil {
 		return nil, errors.New("a schema has no type")
 	}
-	if v := get("additionalProperties"); v != nil && string(v) != "false" {
+	if v := out.get("additionalProperties"); v != nil && string(v) != "false" {
 		return nil, errors.New("an object is open to additional properties")
 	}
-	isObject := false
 	if name, ok := jsonwire.StringValue(typ); ok {
-		isObject = name == "object"
+		out.object = name == "object"
 	}
-	if get("properties") != nil && !isObject {
+	if out.get("properties") != nil && !out.object {
 		return nil, errors.New("properties stand on a schema that is no plain object")
 	}
-	if !isObject && typeNames(typ, "object") {
+	if !out.object && typeNames(typ, "object") {
 		return nil, errors.New("a union of object and other types cannot be enforced")
 	}
-	var required []string
-	if v := get("required"); v != nil {
+	if v := out.get("required"); v != nil {
 		if kind(v) != '[' {
 			return nil, errors.New("required is no list")
 		}
 		var r jsonwire.Reader
 		r.Reset(v)
 		for r.Array(); r.More(); {
-			required = append(required, r.Text())
+			out.required = append(out.required, r.Text())
 		}
 	}
-	var err error
+	return out, nil
+}
+
+// node appends the strict form of one schema.
+func (s *strict) node(dst, schema []byte) ([]byte, error) {
+	in, err := s.read(schema)
+	if err != nil {
+		return nil, err
+	}
 	dst = append(dst, '{')
 	comma := func() {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
 	}
-	var names []string
-	wroteRequired, wroteAdditional := false, false
-	for _, k := range keywords {
+	for _, k := range in.keywords {
 		comma()
 		dst = jsonwire.AppendString(dst, k.name)
 		dst = append(dst, ':')
-		switch k.name {
-		case "properties":
-			if dst, names, err = s.properties(dst, k.value, required); err != nil {
-				return nil, err
-			}
-		case "required":
-			if !isObject {
-				return nil, errors.New("required stands on a schema that is no object")
-			}
-			wroteRequired = true
-			dst = appendNames(dst, propertyNames(get("properties")))
-		case "additionalProperties":
-			wroteAdditional = true
-			dst = append(dst, "false"...)
-		case "anyOf":
-			if dst, err = s.union(dst, k.value); err != nil {
-				return nil, err
-			}
-		case "items":
-			if kind(k.value) == '[' {
-				return nil, errors.New("tuple items cannot be enforced")
-			}
-			if dst, err = s.node(dst, k.value); err != nil {
-				return nil, err
-			}
-		default:
-			if dst, err = jsonwire.AppendCompact(dst, k.value); err != nil {
-				return nil, err
-			}
+		if dst, err = s.keyword(dst, in, k); err != nil {
+			return nil, err
 		}
 	}
-	if isObject {
-		if names == nil {
-			names = propertyNames(get("properties"))
-		}
-		for _, name := range required {
+	if in.object {
+		names := propertyNames(in.get("properties"))
+		for _, name := range in.required {
 			if !slices.Contains(names, name) {
 				return nil, fmt.Errorf("the required property %q is not declared", name)
 			}
 		}
-		if !wroteRequired {
+		if in.get("required") == nil {
 			comma()
 			dst = append(dst, `"required":`...)
-			dst = appendNames(dst, names)
+			dst = jsonwire.AppendStrings(dst, names)
 		}
-		if !wroteAdditional {
+		if in.get("additionalProperties") == nil {
 			comma()
 			dst = append(dst, `"additionalProperties":false`...)
 		}
@@ -215,17 +194,38 @@ func (s *strict) node(dst, schema []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-func (s *strict) properties(dst, properties []byte, required []string) ([]byte, []string, error) {
-	if kind(properties) != '{' {
-		return nil, nil, errors.New("properties are no object")
+// keyword appends the strict value of a keyword of in.
+func (s *strict) keyword(dst []byte, in *strictSchema, k property) ([]byte, error) {
+	switch k.name {
+	case "properties":
+		return s.properties(dst, k.value, in.required)
+	case "required":
+		if !in.object {
+			return nil, errors.New("required stands on a schema that is no object")
+		}
+		return jsonwire.AppendStrings(dst, propertyNames(in.get("properties"))), nil
+	case "additionalProperties":
+		return append(dst, "false"...), nil
+	case "anyOf":
+		return s.union(dst, k.value)
+	case "items":
+		if kind(k.value) == '[' {
+			return nil, errors.New("tuple items cannot be enforced")
+		}
+		return s.node(dst, k.value)
 	}
-	names := []string{}
+	return jsonwire.AppendCompact(dst, k.value)
+}
+
+func (s *strict) properties(dst, properties []byte, required []string) ([]byte, error) {
+	if kind(properties) != '{' {
+		return nil, errors.New("properties are no object")
+	}
 	dst = append(dst, '{')
 	for i, p := range members(properties) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		names = append(names, p.name)
 		dst = jsonwire.AppendString(dst, p.name)
 		dst = append(dst, ':')
 		nullable := !slices.Contains(required, p.name) && !allowsNull(p.value)
@@ -234,13 +234,13 @@ func (s *strict) properties(dst, properties []byte, required []string) ([]byte, 
 		}
 		var err error
 		if dst, err = s.node(dst, p.value); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if nullable {
 			dst = append(dst, `,{"type":"null"}]}`...)
 		}
 	}
-	return append(dst, '}'), names, nil
+	return append(dst, '}'), nil
 }
 
 func (s *strict) union(dst, union []byte) ([]byte, error) {
@@ -324,15 +324,4 @@ func propertyNames(properties []byte) []string {
 		names = append(names, p.name)
 	}
 	return names
-}
-
-func appendNames(dst []byte, names []string) []byte {
-	dst = append(dst, '[')
-	for i, name := range names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonwire.AppendString(dst, name)
-	}
-	return append(dst, ']')
 }

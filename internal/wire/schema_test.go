@@ -34,7 +34,7 @@ func TestStrictSchema(t *testing.T) {
 		{`[]`, ""},
 		{``, ""},
 	} {
-		got, err := StrictSchema([]byte(c.schema))
+		got, err := StrictSchema([]byte(c.schema), nil)
 		if string(got) != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s\ngot  %s, %v\nwant %s", c.schema, got, err, c.want)
 		}

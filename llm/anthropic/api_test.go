@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/anthropic"
 )
@@ -57,7 +58,7 @@ func TestKeyError(t *testing.T) {
 // A request must never look like another vendor's client.
 func TestSaysWhoItIs(t *testing.T) {
 	var got http.Header
-	client := roundTrip(func(r *http.Request) (*http.Response, error) {
+	client := wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		got = r.Header
 		return (&served{body: deltas(1)}).RoundTrip(r)
 	})
@@ -77,10 +78,6 @@ func TestSaysWhoItIs(t *testing.T) {
 		}
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestCallbacks(t *testing.T) {
 	client := &served{body: deltas(2)}
@@ -167,7 +164,7 @@ func TestMemoChangesNothing(t *testing.T) {
 func TestTurnEncodesOnlyWhatIsNew(t *testing.T) {
 	allocs := func(n int) float64 {
 		messages := turns(n + 200)
-		client := &discard{}
+		client := wiretest.Always(opening + closing)
 		api := anthropic.New(anthropic.Config{})
 		memo := &llm.Memo{}
 		at := 1 + 3*n
@@ -186,14 +183,6 @@ func TestTurnEncodesOnlyWhatIsNew(t *testing.T) {
 	if long > short+10 {
 		t.Errorf("a turn makes %v allocations in a short session, %v in a long one", short, long)
 	}
-}
-
-// discard answers without keeping what was sent.
-type discard struct{}
-
-func (discard) RoundTrip(r *http.Request) (*http.Response, error) {
-	io.Copy(io.Discard, r.Body)
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(opening + closing)), Request: r}, nil
 }
 
 func TestStrictTools(t *testing.T) {
@@ -312,7 +301,7 @@ func TestStrictFallbackIsRemembered(t *testing.T) {
 		llm.UserText("go", 1),
 	}
 	var sent []bool
-	client := roundTrip(func(r *http.Request) (*http.Response, error) {
+	client := wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		b, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(b)))
 		strict := strings.Contains(string(b), `"strict":true`)
@@ -411,7 +400,7 @@ func TestThreads(t *testing.T) {
 	served1 := deltas(1)
 	named := 0 // requests that name the feature
 	var sent []string
-	client := roundTrip(func(r *http.Request) (*http.Response, error) {
+	client := wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		b, _ := io.ReadAll(r.Body)
 		r.Body = http.NoBody
 		typ, _ := jsonwire.StringValue(jsonwire.Get(jsonwire.Get(b, "thread"), "type"))
@@ -581,7 +570,7 @@ func TestEffortOfTheService(t *testing.T) {
 	model.Reasoning, model.Compat = true, jsontext.Value(`{"forceAdaptiveThinking":true}`)
 	for effort, want := range map[string]string{"": "", "low": `{"effort":"low"}`} {
 		var body []byte
-		client := roundTrip(func(r *http.Request) (*http.Response, error) {
+		client := wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			body, _ = io.ReadAll(r.Body)
 			return (&served{body: deltas(1)}).RoundTrip(r)
 		})

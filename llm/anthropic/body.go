@@ -155,16 +155,10 @@ func (x *exchange) body() (body []byte, betas []string, err error) {
 	}
 	b = x.toolChoice(b)
 	if len(c.FallbackModels) > 0 {
-		b = append(b, `,"fallbacks":[`...)
-		for i := range c.FallbackModels {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, `{"model":`...)
-			b = jsonwire.AppendString(b, c.FallbackModels[i].Model)
-			b = append(b, '}')
-		}
-		b = append(b, ']')
+		b = append(b, `,"fallbacks":`...)
+		b = jsonwire.AppendArray(b, c.FallbackModels, func(f FallbackModel, b []byte) []byte {
+			return append(jsonwire.AppendString(append(b, `{"model":`...), f.Model), '}')
+		})
 	}
 	b = x.thread.append(b)
 	return append(b, '}'), betas, nil
@@ -343,29 +337,9 @@ func (x *exchange) messages(b []byte, items []transcript.Item[encoded], marker s
 		case *llm.ToolResult:
 			comma()
 			last = lastMessage{at: len(b), markable: true}
-			b = append(b, userBlocks...)
-			from := i
-			for ; i < len(items); i++ {
-				r, ok := items[i].Message.(*llm.ToolResult)
-				if !ok {
-					break
-				}
-				if i > from {
-					b = append(b, ',')
-				}
-				if e = &items[i].Wire; e.done {
-					b = append(b, e.json...)
-				} else {
-					last.slot = e
-					b = e.keep(b, appendResult(b, r))
-					e.setAfter(imagesAfter(r))
-				}
-			}
-			for j := from; j < i; j++ {
-				b = append(b, items[j].Wire.after()...)
-			}
-			i--
-			b = append(b, `]}`...)
+			n := resultsAhead(items[i:])
+			b = appendResults(b, items[i:i+n], &last)
+			i += n - 1
 		case *llm.User:
 			if e.done && len(e.json) == 0 {
 				continue
@@ -396,6 +370,39 @@ func (x *exchange) messages(b []byte, items []transcript.Item[encoded], marker s
 		b = appendEffort(b, x.thinking.effort)
 	}
 	return append(b, ']')
+}
+
+// resultsAhead counts the tool results that items begin with.
+func resultsAhead(items []transcript.Item[encoded]) int {
+	for n := range items {
+		if _, ok := items[n].Message.(*llm.ToolResult); !ok {
+			return n
+		}
+	}
+	return len(items)
+}
+
+// appendResults appends the message that results share: all of them, and behind
+// them the images that belong to them.
+func appendResults(b []byte, results []transcript.Item[encoded], last *lastMessage) []byte {
+	b = append(b, userBlocks...)
+	for i := range results {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if e := &results[i].Wire; e.done {
+			b = append(b, e.json...)
+		} else {
+			r := results[i].Message.(*llm.ToolResult)
+			last.slot = e
+			b = e.keep(b, appendResult(b, r))
+			e.setAfter(imagesAfter(r))
+		}
+	}
+	for i := range results {
+		b = append(b, results[i].Wire.after()...)
+	}
+	return append(b, `]}`...)
 }
 
 // keep fills the slot with what was just appended to b, which gave grown.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/anthropic"
 )
@@ -66,55 +66,23 @@ func deltas(n int) string {
 	return b.String()
 }
 
-func consume(t testing.TB, api *anthropic.API, client http.RoundTripper) (events int) {
-	stream, err := api.Stream(context.Background(), testModel, request(client))
+func kinds() map[string]wiretest.Deltas {
+	return map[string]wiretest.Deltas{"text": {Start: opening,
+		Event: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" word 42, and\\n\"}}\n\n"}}
+}
+
+func openDeltas(t testing.TB, client *http.Client) *llm.Stream {
+	t.Helper()
+	s, err := anthropic.New(anthropic.Config{}).Stream(t.Context(), testModel, request(client.Transport))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		ev, ok := stream.Next()
-		if !ok {
-			return events
-		}
-		events++
-		if ev.Type == llm.EventError {
-			t.Fatal(ev.Message.ErrorMessage)
-		}
-	}
+	return s
 }
 
-const benchDeltas = 20_000
+func BenchmarkAnthropicDelta(b *testing.B) { wiretest.BenchmarkDeltas(b, kinds(), openDeltas) }
 
-func BenchmarkAnthropicDelta(b *testing.B) {
-	client := &served{body: deltas(benchDeltas)}
-	api := anthropic.New(anthropic.Config{})
-	b.ReportAllocs()
-	for b.Loop() {
-		if n := consume(b, api, client); n != benchDeltas+4 {
-			b.Fatalf("%d events", n)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchDeltas, "ns/delta")
-}
-
-// What a stream allocates must not grow with the number of its deltas, the
-// text itself aside.
-func TestAllocationsPerDelta(t *testing.T) {
-	api := anthropic.New(anthropic.Config{})
-	measure := func(n int) uint64 {
-		client := &served{body: deltas(n)}
-		consume(t, api, client)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		consume(t, api, client)
-		runtime.ReadMemStats(&after)
-		return after.Mallocs - before.Mallocs
-	}
-	few, many := measure(100), measure(20_100)
-	if per := float64(many-few) / 20_000; per > 0.05 {
-		t.Errorf("%.3f allocations per delta (%d for 100 deltas, %d for 20100)", per, few, many)
-	}
-}
+func TestDeltaAllocatesNothing(t *testing.T) { wiretest.DeltasAllocateNothing(t, kinds(), openDeltas) }
 
 // FuzzStream feeds arbitrary bytes as an answer.
 func FuzzStream(f *testing.F) {
@@ -132,30 +100,7 @@ func FuzzStream(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		terminal := 0
-		for ev := range stream.Events() {
-			if terminal > 0 {
-				t.Fatal("an event after the terminal one")
-			}
-			switch ev.Type {
-			case llm.EventDone, llm.EventError:
-				terminal++
-				if _, err := llm.ParseMessage(ev.Message.AppendJSON(nil)); err != nil {
-					t.Fatalf("message does not read back: %v", err)
-				}
-				for _, c := range ev.Message.ToolCalls() {
-					if c.Streaming != nil {
-						t.Fatal("a tool call still streams")
-					}
-				}
-			case llm.EventTextEnd, llm.EventThinkingEnd:
-				_ = ev.Text()
-			case llm.EventToolCallDelta:
-				_ = ev.ToolCall().Current()
-			}
-		}
-		if terminal != 1 {
-			t.Fatalf("%d terminal events", terminal)
-		}
+		lines, m := wiretest.Read(stream)
+		wiretest.Whole(t, lines, m)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -342,8 +343,9 @@ func TestTurnEncodesOnlyWhatIsNew(t *testing.T) {
 	allocs := func(n int) float64 {
 		messages := turns(n + 200)
 		api, memo, at := quick(), &llm.Memo{}, 1+3*n
+		answer := wiretest.Always(string(join(start, ended, meta)))
 		return testing.AllocsPerRun(50, func() {
-			req := request(discard{}, messages[:at]...)
+			req := request(answer, messages[:at]...)
 			req.Memo = memo
 			result(t, api, testModel, req)
 			at += 3

@@ -21,6 +21,7 @@ import (
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -490,7 +491,7 @@ func TestCredentialsOfRequests(t *testing.T) {
 	sts := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	service := says()
 	// One client for both: what goes to the cloud really goes there.
-	client := roundTrip(func(r *http.Request) (*http.Response, error) {
+	client := wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if strings.HasPrefix(r.URL.String(), c.URL) {
 			return sts.Transport.RoundTrip(r)
 		}
@@ -546,10 +547,6 @@ func TestCredentialsOfRequests(t *testing.T) {
 		t.Error("a request without credentials is sent")
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // One looks for credentials at a time, and who waits can give up.
 func TestCredentialCache(t *testing.T) {
@@ -612,10 +609,10 @@ func TestAbortWhileLooking(t *testing.T) {
 
 // What the environment does not name is not read: with none, nothing is.
 func TestNoEnvironmentReadsNothing(t *testing.T) {
-	if p := readProfiles(noEnv); len(p.files) != 0 || len(p.profile) != 0 {
+	if p := readProfiles(wiretest.NoEnv); len(p.files) != 0 || len(p.profile) != 0 {
 		t.Errorf("read %v", p.files)
 	}
-	if got := homeOf(noEnv); got != "" {
+	if got := homeOf(wiretest.NoEnv); got != "" {
 		t.Errorf("home %s", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -107,7 +108,7 @@ func TestSigning(t *testing.T) {
 	good := join(start, ended, meta)
 	env := map[string]string{"AWS_ACCESS_KEY_ID": "AKIDTEST", "AWS_SECRET_ACCESS_KEY": "secret-of-the-test", "AWS_SESSION_TOKEN": "token-of-the-test", "AWS_REGION": "eu-test-1"}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	api := New(Config{Getenv: noEnv, Now: func() time.Time { at = at.Add(time.Second); return at }, Wait: func(context.Context, time.Duration) error { return nil }})
+	api := New(Config{Getenv: wiretest.NoEnv, Now: func() time.Time { at = at.Add(time.Second); return at }, Wait: func(context.Context, time.Duration) error { return nil }})
 	model := *testModel
 	for _, id := range []string{"anthropic.claude-sonnet-4-20250514-v1:0", "arn:aws:bedrock:us-west-2:1:application-inference-profile/x y", "plain"} {
 		model.ID = id
@@ -325,7 +326,7 @@ func TestClock(t *testing.T) {
 			"InvalidSignatureException: The request signature we calculated does not match (signed with AWS_ACCESS_KEY_ID)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			api := New(Config{Getenv: noEnv, Now: func() time.Time { return service.Add(c.off) }})
+			api := New(Config{Getenv: wiretest.NoEnv, Now: func() time.Time { return service.Add(c.off) }})
 			client := &answers{list: c.list}
 			m := result(t, api, testModel, signedRequest(client, env))
 			if len(client.seen) != c.sent || c.err == "" && m.StopReason != llm.StopStop || !strings.HasPrefix(m.ErrorMessage, c.err) {

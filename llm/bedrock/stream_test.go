@@ -16,12 +16,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/goleak"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func noEnv(string) string { return "" }
 
 // answers gives each request the next answer, without a network.
 type answers struct {
@@ -80,7 +79,7 @@ func request(client http.RoundTripper, messages ...llm.Message) *llm.Request {
 
 // quick is an API that does not wait.
 func quick() *API {
-	return New(Config{Getenv: noEnv, Wait: func(context.Context, time.Duration) error { return nil }})
+	return New(Config{Getenv: wiretest.NoEnv, Wait: func(context.Context, time.Duration) error { return nil }})
 }
 
 func result(t testing.TB, api *API, m *llm.Model, req *llm.Request) *llm.Assistant {
@@ -383,7 +382,7 @@ func TestRetries(t *testing.T) {
 		t.Errorf("%s after %d requests", m.StopReason, len(client.seen))
 	}
 	var waits []time.Duration
-	api := New(Config{Getenv: noEnv, Random: func() float64 { return 0.5 }, Wait: func(_ context.Context, d time.Duration) error {
+	api := New(Config{Getenv: wiretest.NoEnv, Random: func() float64 { return 0.5 }, Wait: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
 		return nil
 	}})
@@ -419,7 +418,7 @@ func TestRealServer(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer server.Close()
 	defer client.CloseIdleConnections()
-	api := New(Config{Client: client, Getenv: noEnv, Wait: func(context.Context, time.Duration) error { return nil }})
+	api := New(Config{Client: client, Getenv: wiretest.NoEnv, Wait: func(context.Context, time.Duration) error { return nil }})
 	model := *testModel
 	model.BaseURL = server.URL + "/"
 	for _, c := range []struct {
@@ -469,7 +468,7 @@ func TestHTTP1(t *testing.T) {
 	client.Transport.(*http.Transport).ForceAttemptHTTP2 = true
 	model := *testModel
 	model.BaseURL = server.URL
-	api := New(Config{Client: client, Getenv: noEnv})
+	api := New(Config{Client: client, Getenv: wiretest.NoEnv})
 	defer func() { client.CloseIdleConnections(); api.http1().CloseIdleConnections() }()
 	for range 2 {
 		for force, want := range map[string]string{"": "HTTP/2.0", "1": "HTTP/1.1"} {
@@ -501,38 +500,7 @@ func FuzzStream(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		terminal, started := 0, false
-		for ev := range s.Events() {
-			switch {
-			case terminal > 0:
-				t.Fatal("an event after the terminal one")
-			case ev.Type == llm.EventStart:
-				if started {
-					t.Fatal("a second start")
-				}
-				started = true
-			case !started && ev.Type != llm.EventError:
-				t.Fatalf("%s before the start", ev.Type)
-			}
-			switch ev.Type {
-			case llm.EventDone, llm.EventError:
-				terminal++
-				if _, err := llm.ParseMessage(ev.Message.AppendJSON(nil)); err != nil {
-					t.Fatalf("message does not read back: %v", err)
-				}
-				for _, c := range ev.Message.ToolCalls() {
-					if c.Streaming != nil {
-						t.Fatal("a tool call still streams")
-					}
-				}
-			case llm.EventTextEnd, llm.EventThinkingEnd:
-				_ = ev.Text()
-			case llm.EventToolCallDelta:
-				_ = ev.ToolCall().Current()
-			}
-		}
-		if terminal != 1 {
-			t.Fatalf("%d terminal events", terminal)
-		}
+		lines, m := wiretest.Read(s)
+		wiretest.Whole(t, lines, m)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/auth"
+	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/version"
 	"github.com/pinch-agent/pinch/llm"
 )
@@ -240,17 +241,6 @@ func (c *Catalog) base(p *Provider) []*llm.Model {
 	return builtinModels(p)
 }
 
-func joined(list []jsontext.Value) jsontext.Value {
-	out := []byte{'['}
-	for i, v := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, v...)
-	}
-	return append(out, ']')
-}
-
 type listAnswer struct {
 	body         []byte
 	etag         string
@@ -337,4 +327,8 @@ func offline(env auth.Env) bool {
 		}
 	}
 	return false
+}
+
+func joined(list []jsontext.Value) jsontext.Value {
+	return jsonwire.AppendArray(nil, list, func(v jsontext.Value, b []byte) []byte { return append(b, v...) })
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"unsafe"
@@ -14,8 +12,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/transcript"
+)
+
+// The words of these tests.
+var (
+	keyed    = wiretest.Keyed
+	own      = wiretest.Own
+	toolCall = wiretest.Call
+	result   = wiretest.Result
+	text     = wiretest.Text
+	sse      = wiretest.SSE
+	read     = wiretest.Read
 )
 
 // bodyOf is the body that Stream sends.
@@ -27,51 +37,23 @@ func bodyOf(t testing.TB, m *llm.Model, req *llm.Request) []byte {
 			t.Fatal(err)
 		}
 		return s
-	}).body
+	}).Body
 }
 
-type sent struct {
-	url    string
-	header http.Header
-	body   []byte
-}
-
-func requestOf(t testing.TB, start func(*API) *llm.Stream) (got sent) {
+func requestOf(t testing.TB, start func(*API) *llm.Stream) (got wiretest.Sent) {
 	t.Helper()
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		got = sent{r.URL.String(), r.Header, body}
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(sse(finish("stop")))), Request: r}, err
-	})}
-	a := New(Config{Client: client, Getenv: func(string) string { return "" }})
+	client := wiretest.Keep(&got, sse(finish("stop")))
+	a := New(Config{Client: client, Getenv: wiretest.NoEnv})
 	if m := start(a).Result(); m.ErrorMessage != "" {
 		t.Fatal(m.ErrorMessage)
 	}
 	return got
 }
 
-func keyed(messages ...llm.Message) *llm.Request {
-	return &llm.Request{Messages: messages, Options: llm.Options{APIKey: "k"}}
-}
-
 func messagesOf(t testing.TB, m *llm.Model, messages ...llm.Message) string {
 	t.Helper()
 	return string(jsonwire.Get(bodyOf(t, m, keyed(messages...)), "messages"))
 }
-
-func own(m *llm.Model, blocks ...llm.Block) *llm.Assistant {
-	return &llm.Assistant{Content: blocks, API: ID, Provider: m.Provider, Model: m.ID, StopReason: llm.StopStop}
-}
-
-func toolCall(id, name, args string) *llm.ToolCall {
-	return &llm.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(args)}
-}
-
-func result(id string, blocks ...llm.Block) *llm.ToolResult {
-	return &llm.ToolResult{ToolCallID: id, ToolName: "look", Content: blocks}
-}
-
-func text(s string) *llm.Text { return &llm.Text{Text: s} }
 
 func TestMessages(t *testing.T) {
 	think := func(s, signature string) *llm.Thinking { return &llm.Thinking{Thinking: s, Signature: &signature} }
@@ -275,7 +257,7 @@ func TestTurnAllocatesByWhatIsNew(t *testing.T) {
 			m := testModel()
 			m.Compat = jsontext.Value(compat)
 			all := conversation(m, turns)
-			a := New(Config{Getenv: func(string) string { return "" }})
+			a := New(Config{Getenv: wiretest.NoEnv})
 			memo := &llm.Memo{}
 			build := func() {
 				x := a.exchange(m, &llm.Request{Messages: all, Options: llm.Options{APIKey: "k", Memo: memo}})
@@ -299,7 +281,7 @@ func BenchmarkTurn(b *testing.B) {
 		b.Run(fmt.Sprint(turns), func(b *testing.B) {
 			m := testModel()
 			all := conversation(m, turns)
-			a := New(Config{Getenv: func(string) string { return "" }})
+			a := New(Config{Getenv: wiretest.NoEnv})
 			memo := &llm.Memo{}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -363,11 +345,11 @@ func TestPlainRequest(t *testing.T) {
 	want := `{"model":"m-1","messages":[{"role":"user","content":[{"type":"text","text":"When?"}]}],"stream":true,"stream_options":{"include_usage":true},` +
 		`"store":false,"tools":[{"type":"function","function":{"name":"look","description":"","parameters":{}}}],` +
 		`"tool_choice":{"type":"function","function":{"name":"look"}},"reasoning_effort":"max"}`
-	if string(got.body) != want {
-		t.Errorf("body:\n got %s\nwant %s", got.body, want)
+	if string(got.Body) != want {
+		t.Errorf("body:\n got %s\nwant %s", got.Body, want)
 	}
-	if got.url != "http://service.test/v1/chat/completions" || got.header.Get("Authorization") != "Bearer k" {
-		t.Errorf("%s %v", got.url, got.header)
+	if got.URL != "http://service.test/v1/chat/completions" || got.Header.Get("Authorization") != "Bearer k" {
+		t.Errorf("%s %v", got.URL, got.Header)
 	}
 	msg := New(Config{}).StreamWith(context.Background(), m, hello(), Options{}).Result()
 	if msg.StopReason != llm.StopError || msg.ErrorMessage != "No API key for provider: openai" {
@@ -386,8 +368,8 @@ func TestBaseURLVariables(t *testing.T) {
 	req := keyed(hello().Messages...)
 	req.Env = map[string]string{"CLOUDFLARE_ACCOUNT_ID": "acc"}
 	got := requestOf(t, func(a *API) *llm.Stream { return a.StreamWith(context.Background(), m, req, Options{}) })
-	if want := "https://api.cloudflare.com/client/v4/accounts/acc/ai/v1/chat/completions"; got.url != want {
-		t.Errorf("got %s, want %s", got.url, want)
+	if want := "https://api.cloudflare.com/client/v4/accounts/acc/ai/v1/chat/completions"; got.URL != want {
+		t.Errorf("got %s, want %s", got.URL, want)
 	}
 }
 
@@ -397,14 +379,14 @@ func TestAzureDeployment(t *testing.T) {
 	req := keyed(hello().Messages...)
 	req.Env = map[string]string{"AZURE_OPENAI_RESOURCE_NAME": "res", "AZURE_OPENAI_DEPLOYMENT_NAME_MAP": m.ID + "=dep"}
 	got := requestOf(t, func(a *API) *llm.Stream { return a.StreamWith(context.Background(), m, req, Options{}) })
-	if want := "https://res.openai.azure.com/openai/v1/chat/completions"; got.url != want {
-		t.Errorf("sent to %s, want %s", got.url, want)
+	if want := "https://res.openai.azure.com/openai/v1/chat/completions"; got.URL != want {
+		t.Errorf("sent to %s, want %s", got.URL, want)
 	}
-	if name := string(jsonwire.Get(got.body, "model")); name != `"dep"` {
+	if name := string(jsonwire.Get(got.Body, "model")); name != `"dep"` {
 		t.Errorf("asked for the model %s", name)
 	}
 	req.Env = nil
-	answer := New(Config{Getenv: func(string) string { return "" }}).StreamWith(context.Background(), m, req, Options{}).Result()
+	answer := New(Config{Getenv: wiretest.NoEnv}).StreamWith(context.Background(), m, req, Options{}).Result()
 	if !strings.HasPrefix(answer.ErrorMessage, "Azure OpenAI base URL is required") {
 		t.Errorf("without an address: %q", answer.ErrorMessage)
 	}
@@ -439,7 +421,7 @@ func TestStrictTools(t *testing.T) {
 		tool.ConstrainedSampling = jsontext.Value(strict)
 		for _, compat := range []string{`{"supportsStrictMode":true}`, `{}`} {
 			m.Compat = jsontext.Value(compat)
-			api := New(Config{Client: answers(strings.NewReader(sse(finish("stop")))), Getenv: func(string) string { return "" }})
+			api := New(Config{Client: wiretest.Answers(strings.NewReader(sse(finish("stop")))), Getenv: wiretest.NoEnv})
 			s, err := api.Stream(context.Background(), m, keyed(llm.Fold("", []llm.Tool{tool}, hello().Messages)...))
 			if err != nil {
 				t.Fatal(err)

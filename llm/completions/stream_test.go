@@ -6,24 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
-
-// sse is a response body with one event for each chunk.
-func sse(chunks ...string) string {
-	var b strings.Builder
-	for _, c := range chunks {
-		fmt.Fprintf(&b, "data: %s\n\n", c)
-	}
-	return b.String()
-}
 
 // delta is a chunk with one choice.
 func delta(d string) string {
@@ -34,33 +25,13 @@ func finish(reason string) string {
 	return `{"id":"c-1","model":"m-1","choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`
 }
 
-// read collects what a stream says: one line an event, and the message.
-func read(s *llm.Stream) (lines []string, m *llm.Assistant) {
-	for ev := range s.Events() {
-		line := ev.Type.String()
-		switch ev.Type {
-		case llm.EventStart:
-		case llm.EventDone, llm.EventError:
-			m = ev.Message
-			line += " " + string(m.StopReason)
-		default:
-			line = fmt.Sprintf("%d %s %s", ev.Index, line, ev.Delta)
-			if c := ev.ToolCall(); c != nil {
-				line += fmt.Sprintf(" [%s %s %s]", c.ID, c.Name, c.Current())
-			}
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
-	}
-	return lines, m
-}
-
 // answer reads the answer that a response body makes for m.
 func answer(t testing.TB, m *llm.Model, req *llm.Request, body string) ([]string, *llm.Assistant) {
 	t.Helper()
 	if req.APIKey == "" {
 		req.APIKey = "k"
 	}
-	api := New(Config{Client: answers(strings.NewReader(body)), Getenv: func(string) string { return "" }})
+	api := New(Config{Client: wiretest.Answers(strings.NewReader(body)), Getenv: wiretest.NoEnv})
 	s, err := api.Stream(context.Background(), m, req)
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +210,7 @@ func TestAbortClosesBlocks(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	go io.WriteString(w, sse(delta(`{"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a"}]}`), delta(`{"content":"b"}`)))
-	api := New(Config{Client: answers(r), Getenv: func(string) string { return "" }})
+	api := New(Config{Client: wiretest.Answers(r), Getenv: wiretest.NoEnv})
 	req := hello()
 	req.APIKey = "k"
 	s, err := api.Stream(ctx, testModel(), req)
@@ -306,12 +277,12 @@ func (u unframed) Event(a *wire.Answer, name, data []byte) error {
 	return u.exchange.Event(a, name, data)
 }
 
-// readBody reads a body with frames or without: the events, and the message
-// without its times.
-func readBody(body []byte, forget bool) (lines []string, message string) {
+// open is the stream that a body makes, read with what is remembered of its
+// chunks or without.
+func open(body []byte, forget bool) *llm.Stream {
 	m := testModel()
 	m.Compat = jsontext.Value(`{"supportsOpenAIGrammarTools":true}`)
-	host := wire.Host{Client: answers(bytes.NewReader(body)), Getenv: func(string) string { return "" }}.Default()
+	host := wire.Host{Client: wiretest.Answers(bytes.NewReader(body)), Getenv: wiretest.NoEnv}.Default()
 	req := hello()
 	req.APIKey = "k"
 	x := (&API{host: host}).exchange(m, req)
@@ -319,33 +290,18 @@ func readBody(body []byte, forget bool) (lines []string, message string) {
 	if forget {
 		ex = unframed{x}
 	}
-	lines, msg := read(llm.NewStream(wire.NewSource(context.Background(), host, ID, m, &req.Options, ex)))
-	msg.Timestamp, msg.DurationMs = 0, nil
-	return lines, string(msg.AppendJSON(nil))
+	return llm.NewStream(wire.NewSource(context.Background(), host, ID, m, &req.Options, ex))
 }
 
 func FuzzStream(f *testing.F) {
-	for _, chunk := range deltas() {
-		f.Add([]byte(chunk + chunk + chunk + sse(finish("stop"), "[DONE]")))
+	for _, d := range deltas() {
+		f.Add([]byte(d.Times(3) + sse(finish("stop"), "[DONE]")))
 	}
 	f.Add([]byte(sse(delta(`{"content":"a"}`), delta(`{"content":"b\u0000"}`), delta(`{"content":"c","reasoning":"d"}`), `{"error":"x"}`)))
 	f.Add([]byte(sse(delta(`{"tool_calls":[{"index":0,"id":"a","custom":{"name":"f","input":"x"}}]}`), delta(`{"tool_calls":[{"index":0,"id":"a","custom":{"name":"f","input":"\ud83d"}}]}`))))
 	f.Add([]byte(sse(delta(`{"reasoning_details":[{"type":"reasoning.summary","summary":"x"}],"reasoning":"y"}`), delta(`{"reasoning_details":[{"type":"reasoning.summary","summary":"z"}],"reasoning":""}`))))
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"\\\"\"}}]}\r\rdata:\n\nevent: x\n\n: c\n\ndata: [DONE"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		lines, message := readBody(body, false)
-		whole, wholeMessage := readBody(body, true)
-		if !slices.Equal(lines, whole) || message != wholeMessage {
-			t.Errorf("frames change the answer:\n%q\n%s\n---\n%q\n%s", lines, message, whole, wholeMessage)
-		}
-		terminal := 0
-		for _, line := range lines {
-			if strings.HasPrefix(line, "done ") || strings.HasPrefix(line, "error ") {
-				terminal++
-			}
-		}
-		if terminal != 1 {
-			t.Errorf("%d terminal events:\n%q", terminal, lines)
-		}
+		wiretest.Learned(t, func(forget bool) *llm.Stream { return open(body, forget) })
 	})
 }

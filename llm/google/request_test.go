@@ -14,25 +14,26 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/transcript"
 )
 
-type sent struct {
-	url    string
-	header http.Header
-	body   []byte
-}
+// The words of these tests.
+var (
+	keyed    = wiretest.Keyed
+	own      = wiretest.Own
+	toolCall = wiretest.Call
+	result   = wiretest.Result
+	text     = wiretest.Text
+	read     = wiretest.Read
+)
 
 // requestOf is the request that a stream sends.
-func requestOf(t testing.TB, make func(Config) *API, start func(*API) (*llm.Stream, error)) (got sent) {
+func requestOf(t testing.TB, make func(Config) *API, start func(*API) (*llm.Stream, error)) (got wiretest.Sent) {
 	t.Helper()
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		got = sent{r.URL.String(), r.Header, body}
-		return response(r, 200, "text/event-stream", strings.NewReader(sse(finish("STOP")))), err
-	})}
-	s, err := start(make(Config{Client: client, Getenv: noEnv}))
+	client := wiretest.Keep(&got, sse(finish("STOP")))
+	s, err := start(make(Config{Client: client, Getenv: wiretest.NoEnv}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func requestOf(t testing.TB, make func(Config) *API, start func(*API) (*llm.Stre
 // bodyOf is the body that Stream sends.
 func bodyOf(t testing.TB, m *llm.Model, req *llm.Request) []byte {
 	t.Helper()
-	return requestOf(t, New, func(a *API) (*llm.Stream, error) { return a.Stream(context.Background(), m, req) }).body
+	return requestOf(t, New, func(a *API) (*llm.Stream, error) { return a.Stream(context.Background(), m, req) }).Body
 }
 
 func member(body []byte, path ...string) string {
@@ -55,27 +56,9 @@ func member(body []byte, path ...string) string {
 	return string(body)
 }
 
-func keyed(messages ...llm.Message) *llm.Request {
-	return &llm.Request{Messages: messages, Options: llm.Options{APIKey: "k"}}
-}
-
-func own(m *llm.Model, blocks ...llm.Block) *llm.Assistant {
-	return &llm.Assistant{Content: blocks, API: ID, Provider: m.Provider, Model: m.ID, StopReason: llm.StopStop}
-}
-
 func foreign(blocks ...llm.Block) *llm.Assistant {
 	return &llm.Assistant{Content: blocks, API: "openai-responses", Provider: "openai", Model: "g", StopReason: llm.StopStop}
 }
-
-func toolCall(id, name, args string) *llm.ToolCall {
-	return &llm.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(args)}
-}
-
-func result(id string, blocks ...llm.Block) *llm.ToolResult {
-	return &llm.ToolResult{ToolCallID: id, ToolName: "look", Content: blocks}
-}
-
-func text(s string) *llm.Text { return &llm.Text{Text: s} }
 
 func TestMessages(t *testing.T) {
 	const u, ok = `{"parts":[{"text":"u"}],"role":"user"}`, "c2ln"
@@ -139,7 +122,7 @@ func TestVertexOrder(t *testing.T) {
 	got := requestOf(t, NewVertex, func(a *API) (*llm.Stream, error) { return a.Stream(context.Background(), m, req) })
 	want := `[{"parts":[{"text":"u"}],"role":"user"},{"parts":[{"functionCall":{"name":"look","args":{},"id":"1"}}],"role":"model"},` +
 		`{"parts":[{"functionResponse":{"id":"1","name":"look","response":{"output":"(see attached image)"},"parts":[{"inlineData":{"mimeType":"image/png","data":"QQ=="}}]}}],"role":"user"}]`
-	if contents := member(got.body, "contents"); contents != want {
+	if contents := member(got.Body, "contents"); contents != want {
 		t.Errorf("got  %s\nwant %s", contents, want)
 	}
 }
@@ -168,14 +151,14 @@ func TestCautiousRequest(t *testing.T) {
 				`{"parts":[{"functionResponse":{"name":"a","response":{"output":"(see attached image)"}}}],"role":"user"},` + shown + `]`, llm.StopError},
 	} {
 		var bodies [][]byte
-		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		client := wiretest.Client(func(r *http.Request) (*http.Response, error) {
 			body, err := io.ReadAll(r.Body)
 			if bodies = append(bodies, body); len(bodies) == 1 {
-				return response(r, 400, "application/json", strings.NewReader(c.refusal)), err
+				return wiretest.Response(r, 400, "application/json", strings.NewReader(c.refusal)), err
 			}
-			return response(r, 200, "text/event-stream", strings.NewReader(sse(finish("STOP")))), err
-		})}
-		s, err := New(Config{Client: client, Getenv: noEnv}).Stream(context.Background(), testModel("gemini-2.5-pro"), keyed(c.in...))
+			return wiretest.Response(r, 200, "text/event-stream", strings.NewReader(sse(finish("STOP")))), err
+		})
+		s, err := New(Config{Client: client, Getenv: wiretest.NoEnv}).Stream(context.Background(), testModel("gemini-2.5-pro"), keyed(c.in...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,21 +190,21 @@ func TestHeadAndConfig(t *testing.T) {
 		`"tools":[{"functionDeclarations":[{"name":"look","description":"Look.","parametersJsonSchema":{"type":"object"}}]}],` +
 		`"generationConfig":{"temperature":0.5,"maxOutputTokens":9}}`
 	got := requestOf(t, New, func(a *API) (*llm.Stream, error) { return a.Stream(context.Background(), m, req) })
-	if string(got.body) != want {
-		t.Errorf("got  %s\nwant %s", got.body, want)
+	if string(got.Body) != want {
+		t.Errorf("got  %s\nwant %s", got.Body, want)
 	}
-	if want := "http://service.test/v1beta/models/gemini-2.0-flash:streamGenerateContent?alt=sse"; got.url != want {
-		t.Errorf("got %s, want %s", got.url, want)
+	if want := "http://service.test/v1beta/models/gemini-2.0-flash:streamGenerateContent?alt=sse"; got.URL != want {
+		t.Errorf("got %s, want %s", got.URL, want)
 	}
-	if h := got.header; h.Get("X-Goog-Api-Key") != "k" || h.Get("Accept") != "*/*" || h.Get("Authorization") != "" {
+	if h := got.Header; h.Get("X-Goog-Api-Key") != "k" || h.Get("Accept") != "*/*" || h.Get("Authorization") != "" {
 		t.Errorf("header %v", h)
 	}
 	// Without the limits of Stream, what is not said is not sent.
 	got = requestOf(t, New, func(a *API) (*llm.Stream, error) {
 		return a.StreamWith(context.Background(), m, keyed(llm.UserText("u", 1)), Options{}), nil
 	})
-	if want := `{"contents":[{"parts":[{"text":"u"}],"role":"user"}],"generationConfig":{}}`; string(got.body) != want {
-		t.Errorf("got  %s\nwant %s", got.body, want)
+	if want := `{"contents":[{"parts":[{"text":"u"}],"role":"user"}],"generationConfig":{}}`; string(got.Body) != want {
+		t.Errorf("got  %s\nwant %s", got.Body, want)
 	}
 }
 
@@ -238,13 +221,13 @@ func TestModelPaths(t *testing.T) {
 	got := requestOf(t, New, func(a *API) (*llm.Stream, error) {
 		return a.Stream(context.Background(), m, keyed(llm.UserText("u", 1)))
 	})
-	if want := defaultBaseURL + "/models/gemini-2.5-pro:streamGenerateContent?alt=sse"; got.url != want {
-		t.Errorf("got %s, want %s", got.url, want)
+	if want := defaultBaseURL + "/models/gemini-2.5-pro:streamGenerateContent?alt=sse"; got.URL != want {
+		t.Errorf("got %s, want %s", got.URL, want)
 	}
 }
 
 func TestKey(t *testing.T) {
-	a := New(Config{Client: answers(), Getenv: noEnv})
+	a := New(Config{Client: wiretest.Answers(), Getenv: wiretest.NoEnv})
 	m := testModel("gemini-2.5-pro")
 	var none *llm.KeyError
 	if _, err := a.Stream(context.Background(), m, &llm.Request{}); !errors.As(err, &none) || none.Provider != "google" {
@@ -287,7 +270,7 @@ func TestCallingMode(t *testing.T) {
 		if c.want != "" {
 			want = `"` + c.want + `"`
 		}
-		if mode := member(got.body, "toolConfig", "functionCallingConfig", "mode"); mode != want {
+		if mode := member(got.Body, "toolConfig", "functionCallingConfig", "mode"); mode != want {
 			t.Errorf("%+v: got %s", c, mode)
 		}
 	}
@@ -302,7 +285,7 @@ func TestRequiredTools(t *testing.T) {
 	tool := llm.Tool{Name: "look", Parameters: jsontext.Value(`{"type":"object"}`), ConstrainedSampling: jsontext.Value(`{"type":"json_schema","strict":"require"}`)}
 	req := keyed(llm.Fold("", []llm.Tool{tool}, []llm.Message{llm.UserText("u", 1)})...)
 	req.Memo = &llm.Memo{}
-	a := New(Config{Client: answers(), Getenv: noEnv})
+	a := New(Config{Client: wiretest.Answers(), Getenv: wiretest.NoEnv})
 	for range 2 { // also when the answer is remembered
 		s, err := a.Stream(context.Background(), testModel("gemini-2.5-pro"), req)
 		if err != nil {
@@ -389,7 +372,7 @@ func TestTurnAllocatesByWhatIsNew(t *testing.T) {
 	allocs := func(turns int) float64 {
 		m := testModel("gemini-2.5-pro")
 		all := conversation(m, turns)
-		a := New(Config{Getenv: noEnv})
+		a := New(Config{Getenv: wiretest.NoEnv})
 		memo := &llm.Memo{}
 		build := func() {
 			x := a.exchange(context.Background(), m, &llm.Request{Messages: all, Options: llm.Options{APIKey: "k", Memo: memo}})
@@ -411,7 +394,7 @@ func BenchmarkGoogleTurn(b *testing.B) {
 		b.Run(fmt.Sprint(turns), func(b *testing.B) {
 			m := testModel("gemini-2.5-pro")
 			all := conversation(m, turns)
-			a := New(Config{Getenv: noEnv})
+			a := New(Config{Getenv: wiretest.NoEnv})
 			memo := &llm.Memo{}
 			b.ReportAllocs()
 			for b.Loop() {

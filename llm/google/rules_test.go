@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -113,11 +114,11 @@ func TestOwnThinking(t *testing.T) {
 		got := requestOf(t, New, func(a *API) (*llm.Stream, error) {
 			return a.StreamWith(context.Background(), testModel(c.id), req, Options{Thinking: c.in}), nil
 		})
-		if cfg := member(got.body, "generationConfig", "thinkingConfig"); cfg != c.want {
+		if cfg := member(got.Body, "generationConfig", "thinkingConfig"); cfg != c.want {
 			t.Errorf("%+v: got %s, want %s", c.in, cfg, c.want)
 		}
 	}
-	a := New(Config{Client: answers(), Getenv: noEnv})
+	a := New(Config{Client: wiretest.Answers(), Getenv: wiretest.NoEnv})
 	m := a.StreamWith(context.Background(), testModel("gemini-3-pro"), keyed(llm.UserText("u", 1)), Options{Thinking: &Thinking{Enabled: true, Level: "much"}}).Result()
 	if want := `the thinking level "much" is unknown to model gemini-3-pro: use MINIMAL, LOW, MEDIUM or HIGH`; m.ErrorMessage != want {
 		t.Errorf("got %q", m.ErrorMessage)

@@ -27,6 +27,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -117,7 +118,7 @@ func newSite(t *testing.T, file map[string]any) *site {
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	s.api = NewVertex(Config{
-		Client: client, Getenv: noEnv, Now: func() time.Time { return s.now },
+		Client: client, Getenv: wiretest.NoEnv, Now: func() time.Time { return s.now },
 		ReadFile: func(name string) ([]byte, error) {
 			if name != credentialsPath || file == nil {
 				return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -363,12 +364,12 @@ func TestMetadataServer(t *testing.T) {
 // Without a file and without the machine's own, the error says how to get credentials.
 func TestNoCredentials(t *testing.T) {
 	s := newSite(t, nil)
-	s.api.host.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	s.api.host.Client = wiretest.Client(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Host != "169.254.169.254" {
 			t.Errorf("asked %s", r.URL)
 		}
 		return nil, errors.New("no route to host")
-	})}
+	})
 	s.env["HOME"] = "/home/u"
 	want := `Google Cloud credentials: none were found. Run "gcloud auth application-default login", name a credentials file in GOOGLE_APPLICATION_CREDENTIALS, or set GOOGLE_CLOUD_API_KEY.`
 	if m := s.ask(context.Background()); m.ErrorMessage != want || llm.IsRetryable(m) {
@@ -381,8 +382,8 @@ func TestMetadataServerIsAskedDirectly(t *testing.T) {
 	if got := direct(proxied).(*http.Transport); got.Proxy != nil || proxied.Proxy == nil {
 		t.Error("the proxy stayed")
 	}
-	other := roundTrip(nil)
-	if _, ok := direct(other).(roundTrip); !ok {
+	other := wiretest.RoundTrip(nil)
+	if _, ok := direct(other).(wiretest.RoundTrip); !ok {
 		t.Error("another transport was replaced")
 	}
 }
@@ -596,17 +597,17 @@ func TestChangedFile(t *testing.T) {
 // The request's own client asks for its token too.
 func TestTokenThroughTheRequestsClient(t *testing.T) {
 	s := newSite(t, user())
-	s.api.host.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	s.api.host.Client = wiretest.Client(func(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("the wrong client")
-	})}
+	})
 	var seen []string
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	client := wiretest.Client(func(r *http.Request) (*http.Response, error) {
 		seen = append(seen, r.URL.Path)
 		if r.URL.Path == "/token" {
-			return response(r, 200, "application/json", strings.NewReader(`{"access_token":"t","expires_in":9}`)), nil
+			return wiretest.Response(r, 200, "application/json", strings.NewReader(`{"access_token":"t","expires_in":9}`)), nil
 		}
-		return response(r, 200, "text/event-stream", strings.NewReader(sse(finish("STOP")))), nil
-	})}
+		return wiretest.Response(r, 200, "text/event-stream", strings.NewReader(sse(finish("STOP")))), nil
+	})
 	m := testModel("gemini-x")
 	m.API, m.BaseURL = VertexID, s.URL
 	req := &llm.Request{Messages: []llm.Message{llm.UserText("u", 1)}, Options: llm.Options{Env: s.env, Client: client}}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -38,10 +39,10 @@ func TestVertexAddresses(t *testing.T) {
 		req.Env = map[string]string{"GCLOUD_PROJECT": "p-1", "GOOGLE_CLOUD_LOCATION": c.location}
 		req.Headers = map[string]*string{"authorization": new("Bearer of the host")} // no credentials are looked for
 		got := requestOf(t, NewVertex, func(a *API) (*llm.Stream, error) { return a.Stream(context.Background(), m, req) })
-		if want := c.want + ":streamGenerateContent?alt=sse"; got.url != want {
-			t.Errorf("%+v:\n got %s\nwant %s", c, got.url, want)
+		if want := c.want + ":streamGenerateContent?alt=sse"; got.URL != want {
+			t.Errorf("%+v:\n got %s\nwant %s", c, got.URL, want)
 		}
-		key := got.header.Get("X-Goog-Api-Key")
+		key := got.Header.Get("X-Goog-Api-Key")
 		if (key == "k") != (c.key == "k") || key != "" && key != "k" {
 			t.Errorf("%+v: key %q", c, key)
 		}
@@ -63,7 +64,7 @@ func TestVertexSetup(t *testing.T) {
 		m := testModel("gemini-x")
 		m.API, m.BaseURL = VertexID, "https://{location}-aiplatform.googleapis.com"
 		req := &llm.Request{Messages: []llm.Message{llm.UserText("u", 1)}, Options: llm.Options{Env: c.env}}
-		got := NewVertex(Config{Client: answers(), Getenv: noEnv}).StreamWith(context.Background(), m, req, c.own).Result()
+		got := NewVertex(Config{Client: wiretest.Answers(), Getenv: wiretest.NoEnv}).StreamWith(context.Background(), m, req, c.own).Result()
 		if got.StopReason != llm.StopError || got.ErrorMessage != c.want {
 			t.Errorf("%v: got %q", c.env, got.ErrorMessage)
 		}
@@ -86,7 +87,7 @@ func TestVertexSetup(t *testing.T) {
 }
 
 func TestVertexNames(t *testing.T) {
-	a := NewVertex(Config{Client: answers(strings.NewReader(sse(parts(`{"text":"a"}`)))), Getenv: noEnv})
+	a := NewVertex(Config{Client: wiretest.Answers(strings.NewReader(sse(parts(`{"text":"a"}`)))), Getenv: wiretest.NoEnv})
 	if a.ID() != "google-vertex" || New(Config{}).ID() != "google-generative-ai" {
 		t.Error("names")
 	}

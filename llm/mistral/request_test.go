@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,25 +13,27 @@ import (
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/transcript"
 )
 
-type sent struct {
-	url    string
-	header http.Header
-	body   []byte
-}
+// The words of these tests.
+var (
+	keyed    = wiretest.Keyed
+	own      = wiretest.Own
+	toolCall = wiretest.Call
+	result   = wiretest.Result
+	text     = wiretest.Text
+	sse      = wiretest.SSE
+	read     = wiretest.Read
+)
 
 // requestOf is the request that start makes.
-func requestOf(t testing.TB, start func(*API) *llm.Stream) (got sent) {
+func requestOf(t testing.TB, start func(*API) *llm.Stream) (got wiretest.Sent) {
 	t.Helper()
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		got = sent{r.URL.String(), r.Header, body}
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(sse(finish("stop")))), Request: r}, err
-	})}
-	if m := start(New(Config{Client: client, Getenv: noEnv})).Result(); m.ErrorMessage != "" {
+	client := wiretest.Keep(&got, sse(finish("stop")))
+	if m := start(New(Config{Client: client, Getenv: wiretest.NoEnv})).Result(); m.ErrorMessage != "" {
 		t.Fatal(m.ErrorMessage)
 	}
 	return got
@@ -47,32 +48,14 @@ func bodyOf(t testing.TB, m *llm.Model, req *llm.Request) []byte {
 			t.Fatal(err)
 		}
 		return s
-	}).body
-}
-
-func keyed(messages ...llm.Message) *llm.Request {
-	return &llm.Request{Messages: messages, Options: llm.Options{APIKey: "k"}}
+	}).Body
 }
 
 func hello() *llm.Request { return keyed(llm.UserText("When?", 1)) }
 
-func own(m *llm.Model, blocks ...llm.Block) *llm.Assistant {
-	return &llm.Assistant{Content: blocks, API: ID, Provider: m.Provider, Model: m.ID, StopReason: llm.StopStop}
-}
-
 func foreign(blocks ...llm.Block) *llm.Assistant {
 	return &llm.Assistant{Content: blocks, API: "other", Provider: "p", Model: "x", StopReason: llm.StopToolUse}
 }
-
-func toolCall(id, name, args string) *llm.ToolCall {
-	return &llm.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(args)}
-}
-
-func result(id string, blocks ...llm.Block) *llm.ToolResult {
-	return &llm.ToolResult{ToolCallID: id, ToolName: "look", Content: blocks}
-}
-
-func text(s string) *llm.Text { return &llm.Text{Text: s} }
 
 func TestMessages(t *testing.T) {
 	image := &llm.Image{Data: "QQ==", MimeType: "image/png"}
@@ -141,16 +124,16 @@ func TestWholeRequest(t *testing.T) {
 	want := `{"model":"m-1","stream":true,"messages":[{"role":"system","content":"S"},{"role":"user","content":"u"}],` +
 		`"tools":[{"type":"function","function":{"name":"look","description":"d","parameters":{"type":"object"},"strict":false}}],` +
 		`"temperature":0.5,"tool_choice":"any","reasoning_effort":"high","prompt_mode":"reasoning","prompt_cache_key":"` + req.SessionID + `"}`
-	if string(got.body) != want {
-		t.Errorf("body:\n got %s\nwant %s", got.body, want)
+	if string(got.Body) != want {
+		t.Errorf("body:\n got %s\nwant %s", got.Body, want)
 	}
-	if got.url != "http://service.test/gw/v1/chat/completions" {
-		t.Errorf("sent to %s", got.url)
+	if got.URL != "http://service.test/gw/v1/chat/completions" {
+		t.Errorf("sent to %s", got.URL)
 	}
 	for name, want := range map[string]string{
 		"Authorization": "Bearer k", "Accept": "text/event-stream", "Content-Type": "application/json", "X-Model": "r", "X-Affinity": "",
 	} {
-		if v := got.header.Get(name); v != want {
+		if v := got.Header.Get(name); v != want {
 			t.Errorf("%s: %q, want %q", name, v, want)
 		}
 	}
@@ -323,7 +306,7 @@ func TestStrictTools(t *testing.T) {
 	}
 	m := testModel()
 	req := keyed(llm.Fold("", []llm.Tool{{Name: "q", ConstrainedSampling: jsontext.Value(`{"type":"json_schema","strict":"require"}`)}}, hello().Messages)...)
-	s, err := New(Config{Client: answers()}).Stream(context.Background(), m, req)
+	s, err := New(Config{Client: wiretest.Answers()}).Stream(context.Background(), m, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,9 +330,9 @@ func TestStatusErrors(t *testing.T) {
 		t.Errorf("long: %s", got[4000:])
 	}
 	for status, c := range map[int]struct{ retryable, overflow bool }{429: {retryable: true}, 503: {retryable: true}, 413: {overflow: true}, 401: {}} {
-		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		client := wiretest.Client(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: http.NoBody, Request: r}, nil
-		})}
+		})
 		seen := 0
 		req := hello()
 		req.MaxRetries = 2
@@ -357,7 +340,7 @@ func TestStatusErrors(t *testing.T) {
 			seen += got
 			return nil
 		}
-		s, err := New(Config{Client: client, Getenv: noEnv}).Stream(context.Background(), testModel(), req)
+		s, err := New(Config{Client: client, Getenv: wiretest.NoEnv}).Stream(context.Background(), testModel(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,26 +8,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
-
-// sse is a response body with one event for each chunk.
-func sse(chunks ...string) string {
-	var b strings.Builder
-	for _, c := range chunks {
-		fmt.Fprintf(&b, "data: %s\n\n", c)
-	}
-	return b.String()
-}
 
 // delta is a chunk with one choice.
 func delta(d string) string {
@@ -38,30 +30,10 @@ func finish(reason string) string {
 	return `{"id":"c-1","model":"m-1","choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`
 }
 
-// read collects what a stream says: one line an event, and the message.
-func read(s *llm.Stream) (lines []string, m *llm.Assistant) {
-	for ev := range s.Events() {
-		line := ev.Type.String()
-		switch ev.Type {
-		case llm.EventStart:
-		case llm.EventDone, llm.EventError:
-			m = ev.Message
-			line += " " + string(m.StopReason)
-		default:
-			line = fmt.Sprintf("%d %s %s", ev.Index, line, ev.Delta)
-			if c := ev.ToolCall(); c != nil {
-				line += fmt.Sprintf(" [%s %s %s]", c.ID, c.Name, c.Current())
-			}
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
-	}
-	return lines, m
-}
-
 // answer reads the answer that a response body makes.
 func answer(t testing.TB, req *llm.Request, body io.Reader) ([]string, *llm.Assistant) {
 	t.Helper()
-	s, err := New(Config{Client: answers(body), Getenv: noEnv}).Stream(context.Background(), testModel(), req)
+	s, err := New(Config{Client: wiretest.Answers(body), Getenv: wiretest.NoEnv}).Stream(context.Background(), testModel(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,17 +157,12 @@ func TestEnds(t *testing.T) {
 func TestFramesOfAnyLineEnds(t *testing.T) {
 	body := "data: " + delta(`{"content":"a"}`) + "\r\rdata: " + delta(`{"content":"b"}`) + "\r\n\ndata: " + delta(`{"content":"c"}`) + "\n\r\n" +
 		": ping\r\n\r\nevent: x\rdata: " + finish("stop") + "\r\n\r\ndata: [DONE]"
-	for _, r := range []io.Reader{strings.NewReader(body), byByte{strings.NewReader(body)}} {
+	for _, r := range []io.Reader{strings.NewReader(body), iotest.OneByteReader(strings.NewReader(body))} {
 		if _, m := answer(t, hello(), r); llm.TextOf(m.Content, "") != "abc" || m.StopReason != llm.StopStop {
 			t.Errorf("%s", m.AppendJSON(nil))
 		}
 	}
 }
-
-// byByte gives one byte a read.
-type byByte struct{ r io.Reader }
-
-func (o byByte) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
 func TestUsageSpellings(t *testing.T) {
 	for name, c := range map[string]struct{ usage, want string }{
@@ -272,7 +239,7 @@ func TestAbort(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	go io.WriteString(w, sse(delta(`{"content":"a"}`), delta(`{"content":"b"}`)))
-	s, err := New(Config{Client: answers(r), Getenv: noEnv}).Stream(ctx, testModel(), hello())
+	s, err := New(Config{Client: wiretest.Answers(r), Getenv: wiretest.NoEnv}).Stream(ctx, testModel(), hello())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,19 +260,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// broken is a body that breaks off.
-type broken struct{ io.Reader }
-
-func (b broken) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
 func TestBrokenConnection(t *testing.T) {
-	lines, m := answer(t, hello(), broken{strings.NewReader(sse(delta(`{"content":"a"}`)))})
+	lines, m := answer(t, hello(), io.MultiReader(strings.NewReader(sse(delta(`{"content":"a"}`))), iotest.ErrReader(io.ErrUnexpectedEOF)))
 	if got := strings.Join(lines, "|"); got != "start|0 text_start|0 text_delta a|error error" {
 		t.Errorf("events %s", got)
 	}
@@ -334,7 +290,7 @@ func TestSilence(t *testing.T) {
 	m.BaseURL = server.URL
 	req := hello()
 	req.IdleTimeout = 60 * time.Millisecond
-	s, err := New(Config{Getenv: noEnv}).Stream(context.Background(), m, req)
+	s, err := New(Config{Getenv: wiretest.NoEnv}).Stream(context.Background(), m, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,46 +336,28 @@ func (u untaught) Event(a *wire.Answer, name, data []byte) error {
 	return u.exchange.Event(a, name, data)
 }
 
-// readBody reads a body with templates or without.
-func readBody(body []byte, forget bool) ([]string, *llm.Assistant) {
+// open is the stream that a body makes, read with what is remembered of its
+// chunks or without.
+func open(body []byte, forget bool) *llm.Stream {
 	m, req := testModel(), hello()
-	x := New(Config{Client: answers(bytes.NewReader(body)), Getenv: noEnv}).exchange(m, req)
+	x := New(Config{Client: wiretest.Answers(bytes.NewReader(body)), Getenv: wiretest.NoEnv}).exchange(m, req)
 	var ex wire.Exchange = x
 	if forget {
 		ex = untaught{x}
 	}
-	lines, msg := read(llm.NewStream(wire.NewSource(context.Background(), x.host, ID, m, &req.Options, ex)))
-	msg.Timestamp, msg.DurationMs = 0, nil
-	return lines, msg
+	return llm.NewStream(wire.NewSource(context.Background(), x.host, ID, m, &req.Options, ex))
 }
 
 func FuzzStream(f *testing.F) {
-	for _, chunk := range deltas() {
-		f.Add([]byte(chunk + chunk + chunk + sse(finish("stop"), "[DONE]")))
+	for _, d := range deltas() {
+		f.Add([]byte(d.Times(3) + sse(finish("stop"), "[DONE]")))
 	}
 	f.Add([]byte(sse(delta(`{"content":"\ud83d"}`), delta(`{"content":"\ude48\u0000"}`), `{"choices":[],"usage":{"prompt_tokens":1e300,"num_cached_tokens":-1}}`, finish("error"))))
 	f.Add([]byte(sse(delta(`{"content":[{"type":"thinking","thinking":[{"text":"\ud83d"},{"text":"\ude48"}]}],"tool_calls":[{"index":-1,"id":"null","function":{"arguments":{"a":[}}]}`))))
 	f.Add([]byte(sse(delta(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}},{"function":{"arguments":"\ud83d"}},{"index":9007199254740993}]}`), finish("tool_calls"))))
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"\\\"\"}}]}\r\rdata:\n\nevent: x\n\n: c\n\ndata: [DONE"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		lines, m := readBody(body, false)
-		json := m.AppendJSON(nil)
-		whole, other := readBody(body, true)
-		if !slices.Equal(lines, whole) || !bytes.Equal(json, other.AppendJSON(nil)) {
-			t.Errorf("templates change the answer:\n%q\n%s\n---\n%q\n%s", lines, json, whole, other.AppendJSON(nil))
-		}
-		terminal := 0
-		for _, line := range lines {
-			if strings.HasPrefix(line, "done ") || strings.HasPrefix(line, "error ") {
-				terminal++
-			}
-		}
-		if terminal != 1 {
-			t.Errorf("%d terminal events:\n%q", terminal, lines)
-		}
-		if err := jsonwire.Check(json); err != nil {
-			t.Errorf("%v: %s", err, json)
-		}
+		_, m := wiretest.Learned(t, func(forget bool) *llm.Stream { return open(body, forget) })
 		for _, b := range m.Content {
 			switch b := b.(type) {
 			case *llm.Text:
@@ -431,7 +369,7 @@ func FuzzStream(f *testing.F) {
 					t.Errorf("thinking %q", b.Thinking)
 				}
 			case *llm.ToolCall:
-				if b.ID == "" || b.Streaming != nil || !jsonwire.IsObject(b.Arguments) {
+				if b.ID == "" || !jsonwire.IsObject(b.Arguments) {
 					t.Errorf("call %s", b.AppendJSON(nil))
 				}
 			}

@@ -12,28 +12,25 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
-type sent struct {
-	url    string
-	header http.Header
-	body   []byte
-}
+// The words of these tests.
+var (
+	sse  = wiretest.SSE
+	read = wiretest.Read
+)
 
 func hello() *llm.Request {
 	return &llm.Request{Messages: []llm.Message{llm.UserText("When?", 1)}, Options: llm.Options{APIKey: "k"}}
 }
 
 // requestOf is the request that a stream makes.
-func requestOf(t testing.TB, m *llm.Model, req *llm.Request, o Options) (got sent) {
+func requestOf(t testing.TB, m *llm.Model, req *llm.Request, o Options) (got wiretest.Sent) {
 	t.Helper()
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		got = sent{r.URL.String(), r.Header, body}
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(sse(done("stop")))), Request: r}, err
-	})}
-	if m := New(Config{Client: client, Getenv: noEnv}).StreamWith(context.Background(), m, req, o).Result(); m.ErrorMessage != "" {
+	client := wiretest.Keep(&got, sse(done("stop")))
+	if m := New(Config{Client: client, Getenv: wiretest.NoEnv}).StreamWith(context.Background(), m, req, o).Result(); m.ErrorMessage != "" {
 		t.Fatal(m.ErrorMessage)
 	}
 	return got
@@ -64,16 +61,16 @@ func TestWholeRequest(t *testing.T) {
 		`"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","timestamp":2,"errorMessage":"e"},` +
 		`{"role":"toolResult","toolCallId":"nobody's","toolName":"t","content":[],"details":[1],"isError":false,"timestamp":3}` +
 		`]},"options":{"temperature":0,"maxTokens":7,"reasoning":"xhigh","cacheRetention":"none","sessionId":"s","toolChoice":"none"}}`
-	if string(got.body) != want {
-		t.Errorf("body:\n got %s\nwant %s", got.body, want)
+	if string(got.Body) != want {
+		t.Errorf("body:\n got %s\nwant %s", got.Body, want)
 	}
-	if got.url != "http://backend.test/v1/messages?debug=1" {
-		t.Errorf("sent to %s", got.url)
+	if got.URL != "http://backend.test/v1/messages?debug=1" {
+		t.Errorf("sent to %s", got.URL)
 	}
 	for name, want := range map[string]string{
 		"Authorization": "Bearer k", "Accept": "text/event-stream", "Content-Type": "application/json", "X-Model": "r", "User-Agent": "me",
 	} {
-		if v := got.header.Get(name); v != want {
+		if v := got.Header.Get(name); v != want {
 			t.Errorf("%s: %q, want %q", name, v, want)
 		}
 	}
@@ -95,8 +92,8 @@ func TestOptionsThatAreNotGiven(t *testing.T) {
 		req := hello()
 		c.set(req)
 		got := requestOf(t, testModel(), req, Options{})
-		if want := `"options":` + c.want + `}`; !strings.HasSuffix(string(got.body), want) {
-			t.Errorf("%s: got %s, want %s", name, got.body, want)
+		if want := `"options":` + c.want + `}`; !strings.HasSuffix(string(got.Body), want) {
+			t.Errorf("%s: got %s, want %s", name, got.Body, want)
 		}
 	}
 }
@@ -104,7 +101,7 @@ func TestOptionsThatAreNotGiven(t *testing.T) {
 func TestMissingKey(t *testing.T) {
 	req := hello()
 	req.APIKey = ""
-	s, err := New(Config{Client: answers()}).Stream(context.Background(), testModel(), req)
+	s, err := New(Config{Client: wiretest.Answers()}).Stream(context.Background(), testModel(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,9 +135,9 @@ func TestErrorResponses(t *testing.T) {
 		"a key that is quoted": {401, "401 Unauthorized", `{"error":{"message":"bad key ` + key + `"}}`,
 			"401 Unauthorized: bad key [redacted]", `"error":{"message":"bad key [redacted]"}`, false},
 	} {
-		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		client := wiretest.Client(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: c.status, Status: c.line, Body: io.NopCloser(strings.NewReader(c.body)), Request: r}, nil
-		})}
+		})
 		m := testModel()
 		m.BaseURL = "http://user:password@backend.test"
 		req := hello()
@@ -150,7 +147,7 @@ func TestErrorResponses(t *testing.T) {
 			seen += status
 			return nil
 		}
-		lines, msg := read(New(Config{Client: client, Getenv: noEnv}).StreamWith(context.Background(), m, req, Options{}))
+		lines, msg := read(New(Config{Client: client, Getenv: wiretest.NoEnv}).StreamWith(context.Background(), m, req, Options{}))
 		if strings.Join(lines, "|") != "error error" || msg.ErrorMessage != c.message || seen != c.status {
 			t.Errorf("%s: %q seen %d: %q", name, lines, seen, msg.ErrorMessage)
 		}
@@ -202,9 +199,9 @@ func TestMemoryChangesNothing(t *testing.T) {
 		t.Helper()
 		req := hello()
 		req.Messages = messages
-		fresh := requestOf(t, testModel(), req, Options{}).body
+		fresh := requestOf(t, testModel(), req, Options{}).Body
 		req.Memo = memo
-		if kept := requestOf(t, testModel(), req, Options{}).body; !bytes.Equal(kept, fresh) {
+		if kept := requestOf(t, testModel(), req, Options{}).Body; !bytes.Equal(kept, fresh) {
 			t.Errorf("%s: with memory\n got %s\nwant %s", name, kept, fresh)
 		}
 	}
@@ -223,7 +220,7 @@ func TestMemoryChangesNothing(t *testing.T) {
 func TestRequestsOverlap(t *testing.T) {
 	prompt, tools, all := conversation(20)
 	memo := &llm.Memo{}
-	a := New(Config{Getenv: noEnv})
+	a := New(Config{Getenv: wiretest.NoEnv})
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {

@@ -10,22 +10,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
-
-// sse is a response body with one event for each text.
-func sse(events ...string) string {
-	var b strings.Builder
-	for _, e := range events {
-		fmt.Fprintf(&b, "data: %s\n\n", e)
-	}
-	return b.String()
-}
 
 // start is the start event of a block.
 func start(kind string, index int) string {
@@ -46,33 +39,10 @@ func done(reason string) string {
 	return `{"type":"done","reason":"` + reason + `","usage":` + usage + `}`
 }
 
-// read collects what a stream says: one line an event, and the message.
-func read(s *llm.Stream) (lines []string, m *llm.Assistant) {
-	for ev := range s.Events() {
-		line := ev.Type.String()
-		switch ev.Type {
-		case llm.EventStart:
-		case llm.EventDone, llm.EventError:
-			m = ev.Message
-			line += " " + string(m.StopReason)
-		default:
-			line = fmt.Sprintf("%d %s %s", ev.Index, line, ev.Delta)
-			if c := ev.ToolCall(); c != nil {
-				line += fmt.Sprintf("[%s %s %s]", c.ID, c.Name, c.Current())
-			}
-			if ev.Type == llm.EventTextEnd || ev.Type == llm.EventThinkingEnd {
-				line += ev.Text()
-			}
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
-	}
-	return lines, m
-}
-
 // answer reads the answer that a response body makes.
 func answer(t testing.TB, req *llm.Request, body io.Reader) ([]string, *llm.Assistant) {
 	t.Helper()
-	s, err := New(Config{Client: answers(body), Getenv: noEnv}).Stream(context.Background(), testModel(), req)
+	s, err := New(Config{Client: wiretest.Answers(body), Getenv: wiretest.NoEnv}).Stream(context.Background(), testModel(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,33 +56,33 @@ func TestAnswers(t *testing.T) {
 	}{
 		"nothing": {nil, ``, `[]`},
 		"text": {[]string{`{"type":"start"}`, start("text", 0), delta("text", 0, "a"), delta("text", 0, ""), `{"type":"text_end","contentIndex":0,"content":"a","contentSignature":"s"}`},
-			`0 text_start|0 text_delta a|0 text_delta|0 text_end a|`, `[{"type":"text","text":"a","textSignature":"s"}]`},
+			`0 text_start|0 text_delta a|0 text_delta|0 text_end|`, `[{"type":"text","text":"a","textSignature":"s"}]`},
 		"members in another order": {[]string{`{"contentIndex":0,"type":"text_start","new":[1]}`, `{"delta":"a","contentIndex":0.0,"type":"text_delta"}`},
-			`0 text_start|0 text_delta a|0 text_end a|`, `[{"type":"text","text":"a"}]`},
+			`0 text_start|0 text_delta a|0 text_end|`, `[{"type":"text","text":"a"}]`},
 		"the end's word is the last": {[]string{start("text", 0), delta("text", 0, "a"), `{"type":"text_end","contentIndex":0,"content":"other"}`},
-			`0 text_start|0 text_delta a|0 text_end other|`, `[{"type":"text","text":"other"}]`},
+			`0 text_start|0 text_delta a|0 text_end =other|`, `[{"type":"text","text":"other"}]`},
 		"an end without content": {[]string{start("text", 0), delta("text", 0, "a"), `{"type":"text_end","contentIndex":0,"content":null,"contentSignature":null}`},
-			`0 text_start|0 text_delta a|0 text_end a|`, `[{"type":"text","text":"a"}]`},
+			`0 text_start|0 text_delta a|0 text_end|`, `[{"type":"text","text":"a"}]`},
 		"redacted thinking": {[]string{start("thinking", 0), `{"type":"thinking_end","contentIndex":0,"content":"[hidden]","contentSignature":"s","redacted":true}`},
-			`0 thinking_start|0 thinking_end [hidden]|`, `[{"type":"thinking","thinking":"[hidden]","thinkingSignature":"s","redacted":true}]`},
+			`0 thinking_start|0 thinking_end =[hidden]|`, `[{"type":"thinking","thinking":"[hidden]","thinkingSignature":"s","redacted":true}]`},
 		"blocks that interleave": {[]string{start("thinking", 0), start("text", 1), delta("thinking", 0, "t"), delta("text", 1, "u"), `{"type":"text_end","contentIndex":1}`, delta("thinking", 0, "v")},
-			`0 thinking_start|1 text_start|0 thinking_delta t|1 text_delta u|1 text_end u|0 thinking_delta v|0 thinking_end tv|`, `[{"type":"thinking","thinking":"tv"},{"type":"text","text":"u"}]`},
+			`0 thinking_start|1 text_start|0 thinking_delta t|1 text_delta u|1 text_end|0 thinking_delta v|0 thinking_end|`, `[{"type":"thinking","thinking":"tv"},{"type":"text","text":"u"}]`},
 		"call": {[]string{start("toolcall", 0), delta("toolcall", 0, `{\"a\": `), delta("toolcall", 0, `1}`),
 			`{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"d","name":"g","arguments":{ "a":1 },"thoughtSignature":"s","namespace":"n","new":2}}`},
-			`0 toolcall_start [c f {}]|0 toolcall_delta {"a": [c f {}]|0 toolcall_delta 1}[c f {"a":1}]|0 toolcall_end [d g {"a":1}]|`,
+			`0 toolcall_start  [c f {}]|0 toolcall_delta {"a":  [c f {}]|0 toolcall_delta 1} [c f {"a":1}]|0 toolcall_end  [d g {"a":1}]|`,
 			`[{"type":"toolCall","id":"d","name":"g","arguments":{"a":1},"thoughtSignature":"s","namespace":"n","new":2}]`},
 		"call in one": {[]string{start("toolcall", 0), `{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"c","name":"f","arguments":{"a":[1, 2]}}}`},
-			`0 toolcall_start [c f {}]|0 toolcall_end [c f {"a":[1,2]}]|`, `[{"type":"toolCall","id":"c","name":"f","arguments":{"a":[1,2]}}]`},
+			`0 toolcall_start  [c f {}]|0 toolcall_end  [c f {"a":[1,2]}]|`, `[{"type":"toolCall","id":"c","name":"f","arguments":{"a":[1,2]}}]`},
 		"call whose end knows better": {[]string{start("toolcall", 0), delta("toolcall", 0, `{\"a\":1}`), `{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"c","name":"f","arguments":{"b":2}}}`},
-			`0 toolcall_start [c f {}]|0 toolcall_delta {"a":1}[c f {"a":1}]|0 toolcall_end [c f {"b":2}]|`, `[{"type":"toolCall","id":"c","name":"f","arguments":{"b":2}}]`},
+			`0 toolcall_start  [c f {}]|0 toolcall_delta {"a":1} [c f {"a":1}]|0 toolcall_end  [c f {"b":2}]|`, `[{"type":"toolCall","id":"c","name":"f","arguments":{"b":2}}]`},
 		"call without its repetition": {[]string{start("toolcall", 0), delta("toolcall", 0, `{}`), `{"type":"toolcall_end","contentIndex":0}`},
-			`0 toolcall_start [c f {}]|0 toolcall_delta {}[c f {}]|0 toolcall_end [c f {}]|`, `[{"type":"toolCall","id":"c","name":"f","arguments":{}}]`},
+			`0 toolcall_start  [c f {}]|0 toolcall_delta {} [c f {}]|0 toolcall_end  [c f {}]|`, `[{"type":"toolCall","id":"c","name":"f","arguments":{}}]`},
 		"call whose arguments are no object": {[]string{start("toolcall", 0), delta("toolcall", 0, `[1]`),
 			`{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"c","name":"f","arguments":{},"argumentsError":"e"}}`},
-			`0 toolcall_start [c f {}]|0 toolcall_delta [1][c f {}]|0 toolcall_end [c f {}]|`,
+			`0 toolcall_start  [c f {}]|0 toolcall_delta [1] [c f {}]|0 toolcall_end  [c f {}]|`,
 			`[{"type":"toolCall","id":"c","name":"f","arguments":{},"argumentsError":"Tool arguments must be a JSON object\n\nReceived arguments:\n[1]"}]`},
 		"halves of a character": {[]string{start("text", 0), delta("text", 0, `\ud83d`), delta("text", 0, `\ude48`)},
-			`0 text_start|0 text_delta|0 text_delta 🙈|0 text_end 🙈|`, `[{"type":"text","text":"🙈"}]`},
+			`0 text_start|0 text_delta|0 text_delta 🙈|0 text_end|`, `[{"type":"text","text":"🙈"}]`},
 		"words of servers in the middle": {[]string{"", "[DONE]", start("text", 0)}, `0 text_start|0 text_end|`, `[{"type":"text","text":""}]`},
 	} {
 		lines, m := answer(t, hello(), strings.NewReader(sse(append(c.events, done("toolUse"))...)))
@@ -217,16 +187,16 @@ func TestEnds(t *testing.T) {
 		lines string
 		want  func(*llm.Assistant) bool
 	}{
-		"stop":   {done("stop"), "0 text_end a|done stop", func(m *llm.Assistant) bool { return m.StopReason == llm.StopStop }},
-		"length": {done("length"), "0 text_end a|done length", func(m *llm.Assistant) bool { return m.StopReason == llm.StopLength }},
+		"stop":   {done("stop"), "0 text_end|done stop", func(m *llm.Assistant) bool { return m.StopReason == llm.StopStop }},
+		"length": {done("length"), "0 text_end|done length", func(m *llm.Assistant) bool { return m.StopReason == llm.StopLength }},
 		"what the backend did": {
 			`{"type":"done","reason":"stop","usage":{"input":1,"cacheWrite1h":2,"reasoning":null},"responseId":"r","responseModel":"real","providerThinkingLevel":"high","rewrite":{"changed":true}}`,
-			"0 text_end a|done stop", func(m *llm.Assistant) bool {
+			"0 text_end|done stop", func(m *llm.Assistant) bool {
 				return m.ResponseID == "r" && m.ResponseModel == "real" && m.ProviderThinkingLevel == "high" && *m.Usage.CacheWrite1h == 2 &&
 					len(m.Diagnostics) == 1 && m.Diagnostics[0].Type == "pi_messages_rewrite" && m.Diagnostics[0].Error == nil &&
 					string(m.Diagnostics[0].Details) == `{"changed":true}` && m.Diagnostics[0].Timestamp > 0
 			}},
-		"the model that was asked for": {`{"type":"done","reason":"stop","usage":{},"responseModel":"m-1"}`, "0 text_end a|done stop",
+		"the model that was asked for": {`{"type":"done","reason":"stop","usage":{},"responseModel":"m-1"}`, "0 text_end|done stop",
 			func(m *llm.Assistant) bool { return m.ResponseModel == "" }},
 		"error": {`{"type":"error","reason":"error","errorMessage":"upstream overloaded","usage":` + usage + `,"responseId":"r"}`, "error error",
 			func(m *llm.Assistant) bool {
@@ -253,7 +223,7 @@ func TestAbort(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	go io.WriteString(w, sse(start("text", 0), delta("text", 0, "a"), delta("text", 0, "b")))
-	s, err := New(Config{Client: answers(r), Getenv: noEnv}).Stream(ctx, testModel(), hello())
+	s, err := New(Config{Client: wiretest.Answers(r), Getenv: wiretest.NoEnv}).Stream(ctx, testModel(), hello())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,19 +244,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// broken is a body that breaks off.
-type broken struct{ io.Reader }
-
-func (b broken) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
 func TestBrokenConnection(t *testing.T) {
-	_, m := answer(t, hello(), broken{strings.NewReader(sse(start("text", 0), delta("text", 0, "a")))})
+	_, m := answer(t, hello(), io.MultiReader(strings.NewReader(sse(start("text", 0), delta("text", 0, "a"))), iotest.ErrReader(io.ErrUnexpectedEOF)))
 	if !llm.IsRetryable(m) || len(m.Content) != 0 {
 		t.Errorf("%s", m.AppendJSON(nil))
 	}
@@ -312,7 +271,7 @@ func TestSilence(t *testing.T) {
 	m.BaseURL = server.URL
 	req := hello()
 	req.IdleTimeout = 60 * time.Millisecond
-	msg := New(Config{Getenv: noEnv}).StreamWith(context.Background(), m, req, Options{}).Result()
+	msg := New(Config{Getenv: wiretest.NoEnv}).StreamWith(context.Background(), m, req, Options{}).Result()
 	if !strings.Contains(msg.ErrorMessage, "timed out") || !llm.IsRetryable(msg) || len(msg.Content) != 0 {
 		t.Errorf("%s", msg.AppendJSON(nil))
 	}
@@ -347,24 +306,12 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(`{"error":{"message":"m","code":"c"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		lines, m := answer(t, hello(), bytes.NewReader(body))
-		terminal := 0
-		for _, line := range lines {
-			if strings.HasPrefix(line, "done ") || strings.HasPrefix(line, "error ") {
-				terminal++
-			}
-		}
-		if terminal != 1 {
-			t.Errorf("%d terminal events:\n%q", terminal, lines)
-		}
-		json := m.AppendJSON(nil)
-		if err := jsonwire.Check(json); err != nil {
-			t.Errorf("%v: %s", err, json)
-		}
+		wiretest.Whole(t, lines, m)
 		if m.Usage.Context() < 0 || m.Usage.Cost.Total < 0 {
-			t.Errorf("usage %s", json)
+			t.Errorf("usage %s", m.AppendJSON(nil))
 		}
 		for _, b := range m.Content {
-			if c, ok := b.(*llm.ToolCall); ok && (c.ID == "" || c.Name == "" || c.Streaming != nil || !jsonwire.IsObject(c.Arguments)) {
+			if c, ok := b.(*llm.ToolCall); ok && (c.ID == "" || c.Name == "" || !jsonwire.IsObject(c.Arguments)) {
 				t.Errorf("call %s", c.AppendJSON(nil))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -47,14 +48,8 @@ func TestAzureRequest(t *testing.T) {
 				`"include":["reasoning.encrypted_content"]}`,
 		},
 	} {
-		var sent *http.Request
-		var body []byte
-		a := NewAzure(Config{Getenv: func(string) string { return "" }, Client: &http.Client{Transport: trip(func(r *http.Request) (*http.Response, error) {
-			var err error
-			sent = r
-			body, err = io.ReadAll(r.Body)
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`data: {"type":"response.completed","response":{"status":"completed"}}`)), Request: r}, err
-		})}})
+		var sent wiretest.Sent
+		a := NewAzure(Config{Getenv: wiretest.NoEnv, Client: wiretest.Keep(&sent, `data: {"type":"response.completed","response":{"status":"completed"}}`)})
 		m, req := azureModel(), &llm.Request{Messages: []llm.Message{llm.UserText("hi", 1)}, Options: llm.Options{APIKey: "key"}}
 		c.change(m, req)
 		var answer *llm.Assistant
@@ -67,11 +62,11 @@ func TestAzureRequest(t *testing.T) {
 			t.Errorf("%s: %+v", name, answer)
 			continue
 		}
-		if got := sent.URL.String(); got != c.url {
+		if got := sent.URL; got != c.url {
 			t.Errorf("%s: sent to %s, want %s", name, got, c.url)
 		}
-		if string(body) != c.body {
-			t.Errorf("%s:\n got %s\nwant %s", name, body, c.body)
+		if string(sent.Body) != c.body {
+			t.Errorf("%s:\n got %s\nwant %s", name, sent.Body, c.body)
 		}
 		for header, want := range map[string]string{"Api-Key": "key", "Authorization": "", "Session-Id": "", "X-Client-Request-Id": ""} {
 			if got := sent.Header.Get(header); got != want {
@@ -87,10 +82,10 @@ func azureModel() *llm.Model {
 
 func TestAzureProblems(t *testing.T) {
 	a := NewAzure(Config{
-		Getenv: func(string) string { return "" },
-		Client: &http.Client{Transport: trip(func(r *http.Request) (*http.Response, error) {
+		Getenv: wiretest.NoEnv,
+		Client: wiretest.Client(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 404, Body: io.NopCloser(strings.NewReader(`{"error":{"code":"DeploymentNotFound", "message":"m"}}`)), Request: r}, nil
-		})},
+		}),
 	})
 	m, req := azureModel(), &llm.Request{Messages: []llm.Message{llm.UserText("hi", 1)}}
 	_, err := a.Stream(t.Context(), m, req)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
 
@@ -40,7 +41,7 @@ type codexReply struct {
 
 func (s *codexService) config(t testing.TB) Config {
 	return Config{
-		Client: &http.Client{Transport: trip(func(r *http.Request) (*http.Response, error) {
+		Client: wiretest.Client(func(r *http.Request) (*http.Response, error) {
 			packed, err := io.ReadAll(r.Body)
 			if err != nil {
 				return nil, err
@@ -59,8 +60,8 @@ func (s *codexService) config(t testing.TB) Config {
 				resp.Header.Set(name, v)
 			}
 			return resp, nil
-		})},
-		Getenv: func(string) string { return "" },
+		}),
+		Getenv: wiretest.NoEnv,
 		Now:    func() time.Time { return codexNow },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			s.waits = append(s.waits, d)
@@ -71,10 +72,6 @@ func (s *codexService) config(t testing.TB) Config {
 		},
 	}
 }
-
-type trip func(*http.Request) (*http.Response, error)
-
-func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func codexModel() *llm.Model {
 	return &llm.Model{ID: "m", API: CodexID, Provider: "openai-codex", Reasoning: true, ContextWindow: 100000, MaxTokens: 9000}
@@ -315,7 +312,7 @@ func BenchmarkCodexTurn(b *testing.B) {
 			llm.UserText(strings.Repeat("question ", 40), 1))
 	}
 	req.Memo = &llm.Memo{}
-	a := NewCodex(Config{Getenv: func(string) string { return "" }})
+	a := NewCodex(Config{Getenv: wiretest.NoEnv})
 	x := a.service.exchange(m, req)
 	x.simple()
 	b.ReportAllocs()

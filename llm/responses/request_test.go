@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -13,27 +11,27 @@ import (
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 	"github.com/pinch-agent/pinch/llm/transcript"
 )
 
-type sentRequest struct {
-	url    string
-	header http.Header
-	body   []byte
-}
+// The words of these tests.
+var (
+	own  = wiretest.Own
+	call = wiretest.Call
+	say  = wiretest.Text
+	sse  = wiretest.SSE
+	read = wiretest.Read
+)
 
 // finished is the event that closes an answer well.
 const finished = `{"type":"response.completed","response":{"id":"r","status":"completed"}}`
 
 // requestOf is the request that start sends.
-func requestOf(t testing.TB, start func(*API) *llm.Stream) (got sentRequest) {
+func requestOf(t testing.TB, start func(*API) *llm.Stream) (got wiretest.Sent) {
 	t.Helper()
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		body, err := io.ReadAll(r.Body)
-		got = sentRequest{r.URL.String(), r.Header, body}
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("data: " + finished + "\n\n")), Request: r}, err
-	})}
+	client := wiretest.Keep(&got, sse(finished))
 	if m := start(New(quiet(client))).Result(); m.ErrorMessage != "" {
 		t.Fatal(m.ErrorMessage)
 	}
@@ -41,7 +39,7 @@ func requestOf(t testing.TB, start func(*API) *llm.Stream) (got sentRequest) {
 }
 
 // plainly is the request that Stream sends.
-func plainly(t testing.TB, m *llm.Model, req *llm.Request) sentRequest {
+func plainly(t testing.TB, m *llm.Model, req *llm.Request) wiretest.Sent {
 	t.Helper()
 	return requestOf(t, func(a *API) *llm.Stream {
 		s, err := a.Stream(t.Context(), m, req)
@@ -52,25 +50,16 @@ func plainly(t testing.TB, m *llm.Model, req *llm.Request) sentRequest {
 	})
 }
 
+// keyed is a request with a key of the platform.
 func keyed(messages ...llm.Message) *llm.Request {
 	return &llm.Request{Messages: messages, Options: llm.Options{APIKey: "sk-k"}}
 }
 
 func member(body []byte, name string) string { return string(jsonwire.Get(body, name)) }
 
-func own(m *llm.Model, blocks ...llm.Block) *llm.Assistant {
-	return &llm.Assistant{Content: blocks, API: m.API, Provider: m.Provider, Model: m.ID, StopReason: llm.StopStop}
-}
-
-func call(id, name, args string) *llm.ToolCall {
-	return &llm.ToolCall{ID: id, Name: name, Arguments: jsontext.Value(args)}
-}
-
 func result(id, name string, blocks ...llm.Block) *llm.ToolResult {
 	return &llm.ToolResult{ToolCallID: id, ToolName: name, Content: blocks}
 }
-
-func say(s string) *llm.Text { return &llm.Text{Text: s} }
 
 func signed(s, signature string) *llm.Text { return &llm.Text{Text: s, Signature: &signature} }
 
@@ -154,7 +143,7 @@ func TestInput(t *testing.T) {
 	} {
 		m := testModel()
 		m.Compat = jsontext.Value(c.compat)
-		if got := member(plainly(t, m, keyed(c.messages...)).body, "input"); got != c.want {
+		if got := member(plainly(t, m, keyed(c.messages...)).Body, "input"); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}
@@ -189,7 +178,7 @@ func TestMemoChangesNothing(t *testing.T) {
 	for _, n := range []int{3, 4, 5, 4, 7, 10, 8, 2, 10} {
 		fresh, kept := keyed(history[:n]...), keyed(history[:n]...)
 		fresh.Reasoning, kept.Reasoning, kept.Memo = llm.LevelHigh, llm.LevelHigh, &memo
-		want, got := plainly(t, m, fresh).body, plainly(t, m, kept).body
+		want, got := plainly(t, m, fresh).Body, plainly(t, m, kept).Body
 		if string(got) != string(want) {
 			t.Errorf("%d messages:\n got %s\nwant %s", n, got, want)
 		}
@@ -197,7 +186,7 @@ func TestMemoChangesNothing(t *testing.T) {
 	const notice = `{"role":"developer","content":"This is an incremental tools update.`
 	whole := keyed(history...)
 	whole.Reasoning = llm.LevelHigh
-	input := member(plainly(t, m, whole).body, "input")
+	input := member(plainly(t, m, whole).Body, "input")
 	if n := strings.Count(input, notice); n != 3 {
 		t.Errorf("%d notices of later tools, want 3: %s", n, input)
 	}
@@ -288,7 +277,7 @@ func TestMembers(t *testing.T) {
 	} {
 		m, req, o := testModel(), keyed(llm.UserText("u", 1)), Options{}
 		c.set(m, req, &o)
-		got := string(requestOf(t, func(a *API) *llm.Stream { return a.StreamWith(t.Context(), m, req, o) }).body)
+		got := string(requestOf(t, func(a *API) *llm.Stream { return a.StreamWith(t.Context(), m, req, o) }).Body)
 		_, got, _ = strings.Cut(got, `"stream"`)
 		if got = `"stream"` + strings.TrimSuffix(got, "}"); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
@@ -320,12 +309,12 @@ func TestTools(t *testing.T) {
 		m.Compat = jsontext.Value(c.compat)
 		req := keyed(llm.Fold("", []llm.Tool{c.tool}, []llm.Message{llm.UserText("u", 1)})...)
 		if c.want[0] == '[' {
-			if got := member(plainly(t, m, req).body, "tools"); got != c.want {
+			if got := member(plainly(t, m, req).Body, "tools"); got != c.want {
 				t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 			}
 			continue
 		}
-		got := New(quiet(answers())).StreamWith(t.Context(), m, req, Options{}).Result()
+		got := New(quiet(wiretest.Answers())).StreamWith(t.Context(), m, req, Options{}).Result()
 		if !strings.HasPrefix(got.ErrorMessage, c.want) {
 			t.Errorf("%s: error %q", name, got.ErrorMessage)
 		}
@@ -338,11 +327,11 @@ func TestHeaders(t *testing.T) {
 	req.SessionID = "ses"
 	req.Headers = map[string]*string{"authorization": new("Bearer own"), "x-client-request-id": nil}
 	got := plainly(t, m, req)
-	if got.url != "http://service.test/v1/responses" {
-		t.Errorf("sent to %s", got.url)
+	if got.URL != "http://service.test/v1/responses" {
+		t.Errorf("sent to %s", got.URL)
 	}
 	for name, want := range map[string]string{"Authorization": "Bearer own", "Session-Id": "ses", "X-Client-Request-Id": "", "Content-Type": "application/json"} {
-		if v := got.header.Get(name); v != want {
+		if v := got.Header.Get(name); v != want {
 			t.Errorf("%s is %q, want %q", name, v, want)
 		}
 	}
@@ -350,7 +339,7 @@ func TestHeaders(t *testing.T) {
 
 func TestMissingKey(t *testing.T) {
 	m, req := testModel(), &llm.Request{}
-	a := New(quiet(answers()))
+	a := New(quiet(wiretest.Answers()))
 	_, err := a.Stream(t.Context(), m, req)
 	var key *llm.KeyError
 	if !errors.As(err, &key) || key.Provider != "openai" {
@@ -360,7 +349,7 @@ func TestMissingKey(t *testing.T) {
 		t.Errorf("message %q", got.ErrorMessage)
 	}
 	req.Headers = map[string]*string{"CF-AIG-Authorization": new("x")}
-	if got := plainly(t, m, req).header.Get("Authorization"); got != "" {
+	if got := plainly(t, m, req).Header.Get("Authorization"); got != "" {
 		t.Errorf("authorization %q without a key", got)
 	}
 }
@@ -412,7 +401,7 @@ func TestOverlappingRequests(t *testing.T) {
 	m := testModel()
 	req := keyed(llm.UserText("u", 1), own(m, say("a")), llm.UserText("v", 2))
 	req.Memo = &llm.Memo{}
-	want := string(plainly(t, m, req).body)
+	want := string(plainly(t, m, req).Body)
 	a := newService(quiet(nil), openAI())
 	done := make(chan string)
 	for range 4 {
@@ -435,7 +424,7 @@ func TestOverlappingRequests(t *testing.T) {
 
 // A stream that nobody reads sends nothing.
 func TestUnreadStream(t *testing.T) {
-	s := New(quiet(answers())).StreamWith(context.Background(), testModel(), keyed(), Options{})
+	s := New(quiet(wiretest.Answers())).StreamWith(context.Background(), testModel(), keyed(), Options{})
 	s.Close()
 	if ev, ok := s.Next(); ok && ev.Type != llm.EventError {
 		t.Errorf("event %v after Close", ev.Type)

@@ -9,21 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pinch-agent/pinch/internal/wire"
+	"github.com/pinch-agent/pinch/internal/wire/wiretest"
 	"github.com/pinch-agent/pinch/llm"
 )
-
-// sse is a response body of events.
-func sse(events ...string) string {
-	var b strings.Builder
-	for _, e := range events {
-		fmt.Fprintf(&b, "data: %s\n\n", e)
-	}
-	return b.String()
-}
 
 func itemAdded(index int, item string) string {
 	return fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":%s}`, index, item)
@@ -41,34 +34,12 @@ func closing(typ, members string) string {
 	return `{"type":"response.` + typ + `","response":{"id":"r",` + members + `}}`
 }
 
-// read collects what a stream says: one line an event, and the message.
-func read(s *llm.Stream) (lines []string, m *llm.Assistant) {
-	for ev := range s.Events() {
-		line := ev.Type.String()
-		switch ev.Type {
-		case llm.EventStart:
-		case llm.EventDone, llm.EventError:
-			m = ev.Message
-			line += " " + string(m.StopReason)
-		case llm.EventTextEnd, llm.EventThinkingEnd:
-			line = fmt.Sprintf("%d %s =%s", ev.Index, line, ev.Text())
-		default:
-			line = fmt.Sprintf("%d %s %s", ev.Index, line, ev.Delta)
-			if c := ev.ToolCall(); c != nil {
-				line += fmt.Sprintf(" [%s %s %s]", c.ID, c.Name, c.Current())
-			}
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
-	}
-	return lines, m
-}
-
 // answerTo reads the answer that a body makes for a request.
 func answerTo(t testing.TB, req *llm.Request, body string) ([]string, *llm.Assistant) {
 	t.Helper()
 	m := testModel()
 	m.Compat = jsontext.Value(`{"supportsOpenAIGrammarTools":true}`)
-	lines, message := read(New(quiet(answers(strings.NewReader(body)))).StreamWith(t.Context(), m, req, Options{}))
+	lines, message := read(New(quiet(wiretest.Answers(strings.NewReader(body)))).StreamWith(t.Context(), m, req, Options{}))
 	if message == nil {
 		t.Fatalf("no terminal event: %q", lines)
 	}
@@ -92,9 +63,9 @@ func TestStream(t *testing.T) {
 		}, "start|0 text_start|0 text_delta ab|0 text_end =xy|done stop", `[{"type":"text","text":"xy","textSignature":"{\"v\":1,\"id\":\"msg_1\"}"}]`},
 		"an end that repeats nothing": {[]string{
 			itemAdded(0, text), deltaOf("output_text", 0, `"ab"`), itemDone(0, `{"type":"message"}`), completed,
-		}, "start|0 text_start|0 text_delta ab|0 text_end =ab|done stop", `[{"type":"text","text":"ab"}]`},
+		}, "start|0 text_start|0 text_delta ab|0 text_end|done stop", `[{"type":"text","text":"ab"}]`},
 		"no end of a text": {[]string{itemAdded(0, text), deltaOf("refusal", 0, `"no"`), completed},
-			"start|0 text_start|0 text_delta no|0 text_end =no|done stop", `[{"type":"text","text":"no"}]`},
+			"start|0 text_start|0 text_delta no|0 text_end|done stop", `[{"type":"text","text":"no"}]`},
 		"items that come as a whole": {[]string{
 			itemDone(0, `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}]}`),
 			itemDone(1, `{"type":"message","content":[{"type":"output_text","text":"t"}]}`),
@@ -143,12 +114,12 @@ func TestStream(t *testing.T) {
 			deltaOf("reasoning_text", 0, `7`), deltaOf("reasoning_text", 0, `"a"`), itemAdded(1, `null`), itemAdded(2, `[]`), `7`, `{}`, `{"type":7}`, `{"type":"ping"}`,
 			`{"type":"response.output_item.done"}`, `{"type":"response.reasoning_summary_part.done","output_index":9}`,
 			`{"type":"response.function_call_arguments.done","output_index":0,"arguments":"x"}`, itemDone(0, `{"type":"reasoning","id":"rs_1","summary":[]}`), completed,
-		}, "start|0 thinking_start|0 thinking_delta a|0 thinking_end =a|done stop",
+		}, "start|0 thinking_start|0 thinking_delta a|0 thinking_end|done stop",
 			`[{"type":"thinking","thinking":"a","thinkingSignature":"{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[]}"}]`},
 		"no indexes": {[]string{
 			`{"type":"response.output_item.added","item":` + text + `}`, `{"type":"response.output_text.delta","delta":"a"}`, `{"type":"response.output_item.done","item":` + text + `}`,
 			`{"type":"response.output_item.added","item":` + fn + `}`, `{"type":"response.function_call_arguments.delta","delta":"{}"}`, `{"type":"response.output_item.done","item":` + fn + `}`, completed,
-		}, `start|0 text_start|0 text_delta a|0 text_end =a|1 toolcall_start  [c|fc_1 f {}]|1 toolcall_delta {} [c|fc_1 f {}]|1 toolcall_end  [c|fc_1 f {}]|done toolUse`,
+		}, `start|0 text_start|0 text_delta a|0 text_end|1 toolcall_start  [c|fc_1 f {}]|1 toolcall_delta {} [c|fc_1 f {}]|1 toolcall_end  [c|fc_1 f {}]|done toolUse`,
 			`[{"type":"text","text":"a","textSignature":"{\"v\":1,\"id\":\"msg_1\"}"},{"type":"toolCall","id":"c|fc_1","name":"f","arguments":{}}]`},
 		"a call that the token limit cut": {[]string{
 			itemAdded(0, fn), deltaOf("function_call_arguments", 0, `"{\"a\":"`), closing("incomplete", `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}`),
@@ -157,7 +128,7 @@ func TestStream(t *testing.T) {
 			itemDone(0, `{"type":"reasoning","id":"rs_1","encrypted_content":null,"summary":[]}`),
 			itemDone(1, `{"type":"reasoning","id":"rs_2","encrypted_content":"old"}`),
 			closing("completed", `"output":[7,{"type":"reasoning","id":"rs_1","encrypted_content":"new"},{"type":"reasoning","id":"rs_2","encrypted_content":"new"}]`),
-		}, "start|0 thinking_start|0 thinking_end =|1 thinking_start|1 thinking_end =|done stop",
+		}, "start|0 thinking_start|0 thinking_end|1 thinking_start|1 thinking_end|done stop",
 			`[{"type":"thinking","thinking":"","thinkingSignature":"{\"type\":\"reasoning\",\"id\":\"rs_1\",\"encrypted_content\":\"new\",\"summary\":[]}"},` +
 				`{"type":"thinking","thinking":"","thinkingSignature":"{\"type\":\"reasoning\",\"id\":\"rs_2\",\"encrypted_content\":\"old\"}"}]`},
 		"the end of the protocol before it": {[]string{"[DONE]", completed}, "start|error error", `[]`},
@@ -219,7 +190,7 @@ func TestUsage(t *testing.T) {
 		"another tier given": {"flex", `"service_tier":"priority",` + usage, 268e-6},
 		"a tier at no price": {"priority", `"service_tier":"default",` + usage, 134e-6},
 	} {
-		_, m := read(New(quiet(answers(strings.NewReader(sse(closing("completed", c.members)))))).StreamWith(t.Context(), testModel(), hello(), Options{ServiceTier: c.own}))
+		_, m := read(New(quiet(wiretest.Answers(strings.NewReader(sse(closing("completed", c.members)))))).StreamWith(t.Context(), testModel(), hello(), Options{ServiceTier: c.own}))
 		u := m.Usage
 		if u.Input != 50 || u.Output != 20 || u.CacheRead != 40 || u.CacheWrite != 10 || *u.Reasoning != 5 || u.TotalTokens != 120 {
 			t.Errorf("%s: usage %+v", name, u)
@@ -256,7 +227,7 @@ func TestAbort(t *testing.T) {
 	body, w := io.Pipe()
 	go io.WriteString(w, sse(itemAdded(0, `{"type":"message"}`), deltaOf("output_text", 0, `"half"`)))
 	var last llm.Event
-	for ev := range New(quiet(answers(body))).StreamWith(ctx, testModel(), hello(), Options{}).Events() {
+	for ev := range New(quiet(wiretest.Answers(body))).StreamWith(ctx, testModel(), hello(), Options{}).Events() {
 		if last = ev; ev.Type == llm.EventTextDelta {
 			cancel()
 		}
@@ -268,8 +239,8 @@ func TestAbort(t *testing.T) {
 
 func TestCutStream(t *testing.T) {
 	body := io.MultiReader(strings.NewReader(sse(itemAdded(0, `{"type":"function_call","call_id":"c","name":"f"}`),
-		deltaOf("function_call_arguments", 0, `"{\"a\":1,\"b\":"`))), broken{})
-	_, m := read(New(quiet(answers(body))).StreamWith(t.Context(), testModel(), hello(), Options{}))
+		deltaOf("function_call_arguments", 0, `"{\"a\":1,\"b\":"`))), iotest.ErrReader(errors.New("connection reset by peer")))
+	_, m := read(New(quiet(wiretest.Answers(body))).StreamWith(t.Context(), testModel(), hello(), Options{}))
 	if m.StopReason != llm.StopError || !llm.IsRetryable(m) {
 		t.Errorf("%s %q", m.StopReason, m.ErrorMessage)
 	}
@@ -277,10 +248,6 @@ func TestCutStream(t *testing.T) {
 		t.Errorf("content %s", llm.AppendBlocks(nil, m.Content))
 	}
 }
-
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, errors.New("connection reset by peer") }
 
 func TestProviderEvents(t *testing.T) {
 	var seen []string
@@ -307,7 +274,7 @@ func TestEffortIsRecorded(t *testing.T) {
 	m.Compat = jsontext.Value(`{"supportsMidConvoEffort":true}`)
 	m.ThinkingLevelMap = map[llm.ThinkingLevel]*string{llm.LevelLow: new("light")}
 	for level, want := range map[llm.ThinkingLevel]string{llm.LevelLow: "light", "": ""} {
-		_, got := read(New(quiet(answers(strings.NewReader(sse(finished))))).StreamWith(t.Context(), m, hello(), Options{ReasoningEffort: level}))
+		_, got := read(New(quiet(wiretest.Answers(strings.NewReader(sse(finished))))).StreamWith(t.Context(), m, hello(), Options{ReasoningEffort: level}))
 		if got.ProviderThinkingLevel != want {
 			t.Errorf("level %q: recorded %q, want %q", level, got.ProviderThinkingLevel, want)
 		}
@@ -315,12 +282,12 @@ func TestEffortIsRecorded(t *testing.T) {
 }
 
 func TestErrorPageInPlaceOfEvents(t *testing.T) {
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	client := wiretest.Client(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{
 			StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
 			Body: io.NopCloser(strings.NewReader(`{"error":{"message":"sk-verysecret is no key"}}`)),
 		}, nil
-	})}
+	})
 	req := hello()
 	req.APIKey = "sk-verysecret"
 	_, m := read(New(quiet(client)).StreamWith(t.Context(), testModel(), req, Options{}))
@@ -337,26 +304,21 @@ func (u unframed) Event(a *wire.Answer, name, data []byte) error {
 	return u.exchange.Event(a, name, data)
 }
 
-// readBody reads a body with frames or without: the events, and the message
-// without its times.
-func readBody(body []byte, forget bool) (lines []string, message string) {
+// open is the stream that a body makes, read with what is remembered of its
+// events or without.
+func open(body []byte, forget bool) *llm.Stream {
 	req := hello()
-	x := newService(quiet(answers(strings.NewReader(string(body)))), openAI()).exchange(testModel(), req)
+	x := newService(quiet(wiretest.Answers(strings.NewReader(string(body)))), openAI()).exchange(testModel(), req)
 	var ex wire.Exchange = x
 	if forget {
 		ex = unframed{x}
 	}
-	lines, m := read(llm.NewStream(wire.NewSource(context.Background(), x.host, ID, x.model, &req.Options, ex)))
-	m.Timestamp, m.DurationMs = 0, nil
-	for i := range m.Diagnostics {
-		m.Diagnostics[i].Timestamp = 0
-	}
-	return lines, string(m.AppendJSON(nil))
+	return llm.NewStream(wire.NewSource(context.Background(), x.host, ID, x.model, &req.Options, ex))
 }
 
 func FuzzStream(f *testing.F) {
 	for _, d := range deltas() {
-		f.Add([]byte(d.first + strings.Repeat(string(d.event), 3) + sse(finished)))
+		f.Add([]byte(d.Times(3) + sse(finished)))
 	}
 	const numbered = `{"type":"response.output_text.delta","sequence_number":%s,"output_index":0,"delta":%s,"obfuscation":%s}`
 	f.Add([]byte(sse(itemAdded(0, `{"type":"message"}`), fmt.Sprintf(numbered, "1", `"a"`, `"x"`), fmt.Sprintf(numbered, "02", `"\ud83d"`, `"\\"`), fmt.Sprintf(numbered, "3", `"\ude48"`, `"y"`), fmt.Sprintf(numbered, "-4", "null", `""`))))
@@ -364,22 +326,6 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(sse(itemAdded(0, `{"type":"function_call","arguments":"{"}`), `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{}"}`, deltaOf("function_call_arguments", 0, `"x"`), closing("failed", `"error":{"code":"c"}`))))
 	f.Add([]byte("event: error\ndata: {\"error\":{}}\r\rdata:\n\nevent: x\n\n: c\n\ndata: [DONE"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		lines, message := readBody(body, false)
-		whole, wholeMessage := readBody(body, true)
-		if !slices.Equal(lines, whole) || message != wholeMessage {
-			t.Errorf("frames change the answer:\n%q\n%s\n---\n%q\n%s", lines, message, whole, wholeMessage)
-		}
-		terminal := 0
-		for _, line := range lines {
-			if strings.HasPrefix(line, "done ") || strings.HasPrefix(line, "error ") {
-				terminal++
-			}
-		}
-		if terminal != 1 {
-			t.Errorf("%d terminal events:\n%q", terminal, lines)
-		}
-		if _, err := llm.ParseMessage([]byte(message)); err != nil {
-			t.Errorf("the message cannot be read back: %v\n%s", err, message)
-		}
+		wiretest.Learned(t, func(forget bool) *llm.Stream { return open(body, forget) })
 	})
 }

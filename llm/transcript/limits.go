@@ -67,14 +67,8 @@ func estimateMessage(m llm.Message, scratch []byte) (int, []byte) {
 	case *llm.System:
 		n := tokensOf(jsonwire.UTF16Len(SystemText(m)))
 		if len(m.ToolsAdded) > 0 {
-			scratch = append(scratch[:0], '[')
-			for i := range m.ToolsAdded {
-				if i > 0 {
-					scratch = append(scratch, ',')
-				}
-				scratch = m.ToolsAdded[i].AppendJSON(scratch)
-			}
-			n += tokensOf(jsonwire.UTF16Len(scratch) + 1)
+			scratch = llm.AppendTools(scratch[:0], m.ToolsAdded)
+			n += tokensOf(jsonwire.UTF16Len(scratch))
 		}
 		if len(m.ToolsRemoved) > 0 {
 			chars := 1

@@ -9,7 +9,7 @@
 // The page holds every entry of every branch as it is in the session's log, in
 // script elements that do not run, and before them an index with a row for each
 // entry. Its own script decodes and draws what comes into view, so that a
-// session of 50 MB opens about as fast as a short one, and the page is as large
+// long session opens about as fast as a short one, and the page is as large
 // as the session. Nothing is decoded while it is written: it costs the memory of
 // the session and a little for each entry.
 //

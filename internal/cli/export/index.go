@@ -49,14 +49,7 @@ func (p *page) index() {
 		case r.hidden:
 			b = append(b, ",0"...)
 		case len(r.refs) > 0:
-			b = append(b, ",["...)
-			for i, ref := range r.refs {
-				if i > 0 {
-					b = append(b, ',')
-				}
-				b = jsonwire.AppendString(b, ref)
-			}
-			b = append(b, ']')
+			b = jsonwire.AppendStrings(append(b, ','), r.refs)
 		}
 		b = append(b, ']')
 		p.scratch = b

@@ -210,23 +210,9 @@ func (p *page) meta() []byte {
 	}
 	m.OptText("systemPrompt", prompt)
 	m.Key("tools")
-	m.B = append(m.B, '[')
-	for i := range tools {
-		if i > 0 {
-			m.B = append(m.B, ',')
-		}
-		m.B = tools[i].AppendJSON(m.B)
-	}
-	m.B = append(m.B, ']')
+	m.B = llm.AppendTools(m.B, tools)
 	m.Key("chunks")
-	m.B = append(m.B, '[')
-	for i, start := range p.starts {
-		if i > 0 {
-			m.B = append(m.B, ',')
-		}
-		m.B = fmt.Append(m.B, start)
-	}
-	m.B = append(m.B, ']')
+	m.B = jsonwire.AppendArray(m.B, p.starts, func(start int, b []byte) []byte { return fmt.Append(b, start) })
 	return m.End()
 }
 

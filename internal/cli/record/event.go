@@ -35,14 +35,9 @@ func (w Wire) AppendEvent(dst []byte, ev *harness.Event) []byte {
 	dst = append(dst, '"')
 	switch ev.Type {
 	case agent.AgentEnd:
-		dst = append(dst, `,"messages":[`...)
-		for i, m := range ev.Messages {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = m.AppendJSON(dst)
-		}
-		dst = append(dst, `],"willRetry":`...)
+		dst = append(dst, `,"messages":`...)
+		dst = jsonwire.AppendArray(dst, ev.Messages, agent.Message.AppendJSON)
+		dst = append(dst, `,"willRetry":`...)
 		dst = strconv.AppendBool(dst, ev.WillRetry)
 	case agent.MessageStart, agent.MessageEnd:
 		dst = append(dst, `,"message":`...)
@@ -55,14 +50,8 @@ func (w Wire) AppendEvent(dst []byte, ev *harness.Event) []byte {
 	case agent.TurnEnd:
 		dst = append(dst, `,"message":`...)
 		dst = ev.Message.AppendJSON(dst)
-		dst = append(dst, `,"toolResults":[`...)
-		for i, r := range ev.ToolResults {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = r.AppendJSON(dst)
-		}
-		dst = append(dst, ']')
+		dst = append(dst, `,"toolResults":`...)
+		dst = jsonwire.AppendArray(dst, ev.ToolResults, (*llm.ToolResult).AppendJSON)
 	case agent.ToolExecutionStart, agent.ToolExecutionUpdate, agent.ToolExecutionEnd:
 		dst = appendExecution(dst, ev)
 	case harness.AgentSettled:
@@ -70,9 +59,9 @@ func (w Wire) AppendEvent(dst []byte, ev *harness.Event) []byte {
 		dst = strconv.AppendBool(dst, ev.Aborted)
 	case harness.QueueUpdate:
 		dst = append(dst, `,"steering":`...)
-		dst = appendTexts(dst, ev.Steering)
+		dst = jsonwire.AppendStrings(dst, ev.Steering)
 		dst = append(dst, `,"followUp":`...)
-		dst = appendTexts(dst, ev.FollowUp)
+		dst = jsonwire.AppendStrings(dst, ev.FollowUp)
 	case harness.AutoRetryStart, harness.SummarizationRetryScheduled:
 		dst = append(dst, `,"attempt":`...)
 		dst = strconv.AppendInt(dst, int64(ev.Attempt), 10)
@@ -266,17 +255,6 @@ func appendResult(dst []byte, r *agent.Result) []byte {
 		dst = append(dst, `,"terminate":true`...)
 	}
 	return append(dst, '}')
-}
-
-func appendTexts(dst []byte, texts []string) []byte {
-	dst = append(dst, '[')
-	for i, t := range texts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonwire.AppendString(dst, t)
-	}
-	return append(dst, ']')
 }
 
 // appendValue appends a value that came from outside; a bad one must not break

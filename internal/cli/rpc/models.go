@@ -72,7 +72,7 @@ func (s *server) availableModels(c *command) {
 	models := s.c.Models.Available()
 	s.done(c, object(func(o *jsonwire.Object) {
 		o.Key("models")
-		o.B = appendList(o.B, models, appendModel)
+		o.B = jsonwire.AppendArray(o.B, models, func(m *llm.Model, dst []byte) []byte { return appendModel(dst, m) })
 	}))
 }
 
@@ -116,17 +116,6 @@ func appendModel(dst []byte, m *llm.Model) []byte {
 		return null(dst)
 	}
 	return append(dst, b...)
-}
-
-func appendList[T any](dst []byte, list []T, one func([]byte, T) []byte) []byte {
-	dst = append(dst, '[')
-	for i, v := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = one(dst, v)
-	}
-	return append(dst, ']')
 }
 
 // shownModel is what appendModel appends for the model that was shown last:

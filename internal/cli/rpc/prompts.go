@@ -236,14 +236,7 @@ func (s *server) clearQueue(c *command) {
 
 func texts[S ~string](o *jsonwire.Object, name string, list []S) {
 	o.Key(name)
-	o.B = append(o.B, '[')
-	for i, t := range list {
-		if i > 0 {
-			o.B = append(o.B, ',')
-		}
-		o.B = jsonwire.AppendString(o.B, t)
-	}
-	o.B = append(o.B, ']')
+	o.B = jsonwire.AppendStrings(o.B, list)
 }
 
 func (s *server) abortRetry(c *command) {

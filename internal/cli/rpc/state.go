@@ -40,7 +40,7 @@ func (s *server) messages(c *command) {
 	list := s.c.Harness.Messages()
 	s.done(c, object(func(o *jsonwire.Object) {
 		o.Key("messages")
-		o.B = appendList(o.B, list, func(dst []byte, m agent.Message) []byte { return m.AppendJSON(dst) })
+		o.B = jsonwire.AppendArray(o.B, list, agent.Message.AppendJSON)
 	}))
 }
 
@@ -124,7 +124,7 @@ func (s *server) entries(c *command) {
 	}
 	s.done(c, object(func(o *jsonwire.Object) {
 		o.Key("entries")
-		o.B = appendList(o.B, list, func(dst []byte, e *session.Entry) []byte { return append(dst, e.Raw()...) })
+		o.B = jsonwire.AppendArray(o.B, list, func(e *session.Entry, dst []byte) []byte { return append(dst, e.Raw()...) })
 		leaf(o, sess)
 	}))
 }
@@ -142,17 +142,17 @@ func (s *server) tree(c *command) {
 	roots := sess.Tree()
 	s.done(c, object(func(o *jsonwire.Object) {
 		o.Key("tree")
-		o.B = appendList(o.B, roots, appendNode)
+		o.B = jsonwire.AppendArray(o.B, roots, nodeJSON)
 		leaf(o, sess)
 	}))
 }
 
-func appendNode(dst []byte, n *session.Node) []byte {
+func nodeJSON(n *session.Node, dst []byte) []byte {
 	return object(func(o *jsonwire.Object) {
 		o.Key("entry")
 		o.B = append(o.B, n.Entry.Raw()...)
 		o.Key("children")
-		o.B = appendList(o.B, n.Children, appendNode)
+		o.B = jsonwire.AppendArray(o.B, n.Children, nodeJSON)
 		o.OptText("label", n.Label)
 		o.OptText("labelTimestamp", n.LabelTimestamp)
 	})(dst)
@@ -173,7 +173,7 @@ func (s *server) forkMessages(c *command) {
 	}
 	s.done(c, object(func(o *jsonwire.Object) {
 		o.Key("messages")
-		o.B = appendList(o.B, list, func(dst []byte, m message) []byte {
+		o.B = jsonwire.AppendArray(o.B, list, func(m message, dst []byte) []byte {
 			return object(func(o *jsonwire.Object) {
 				o.Text("entryId", m.id)
 				o.Text("text", m.text)
@@ -196,7 +196,7 @@ func (s *server) listCommands(c *command) {
 	}
 	s.done(c, object(func(o *jsonwire.Object) {
 		o.Key("commands")
-		o.B = appendList(o.B, list, func(dst []byte, l listed) []byte {
+		o.B = jsonwire.AppendArray(o.B, list, func(l listed, dst []byte) []byte {
 			return object(func(o *jsonwire.Object) {
 				o.Text("name", l.name)
 				o.OptText("description", l.description)

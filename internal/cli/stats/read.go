@@ -119,93 +119,111 @@ func (rd *reader) next() ([]byte, error) {
 	}
 }
 
-func (rd *reader) entry(line []byte, f *file, model *string, each func(*record)) {
-	var typ session.Type
-	var id, stamp, message, usage, name, provider, modelID []byte
-	r := &rd.r
+// entryText is what a line says that counts, each part as JSON.
+type entryText struct {
+	typ                     session.Type
+	id, stamp               []byte
+	message, usage          []byte
+	name, provider, modelID []byte
+}
+
+// read takes a line apart, and reports whether it is whole.
+func (e *entryText) read(r *jsonwire.Reader, line []byte) bool {
 	r.Reset(line)
 	for r.Object(); r.More(); {
 		switch string(r.Key()) {
 		case "type":
-			typ = session.Type(r.String())
+			e.typ = session.Type(r.String())
 		case "id":
-			id = r.Raw()
+			e.id = r.Raw()
 		case "timestamp":
-			stamp = r.Raw()
+			e.stamp = r.Raw()
 		case "message":
-			message = r.Raw()
+			e.message = r.Raw()
 		case "usage":
-			usage = r.Raw()
+			e.usage = r.Raw()
 		case "name":
-			name = r.Raw()
+			e.name = r.Raw()
 		case "provider":
-			provider = r.Raw()
+			e.provider = r.Raw()
 		case "model", "modelId":
-			modelID = r.Raw()
+			e.modelID = r.Raw()
 		default:
 			r.Skip()
 		}
 	}
-	if r.End() != nil {
+	return r.End() == nil
+}
+
+// readMessage takes the message apart, whose usage and model count, and gives
+// its role and time.
+func (e *entryText) readMessage(r *jsonwire.Reader) (role llm.Role, at int64) {
+	r.Reset(e.message)
+	for r.Object(); r.More(); {
+		switch string(r.Key()) {
+		case "role":
+			role = llm.Role(r.String())
+		case "usage":
+			e.usage = r.Raw()
+		case "provider":
+			e.provider = r.Raw()
+		case "model":
+			e.modelID = r.Raw()
+		case "timestamp":
+			at = r.Int()
+		default:
+			r.Skip()
+		}
+	}
+	return role, at
+}
+
+func (rd *reader) entry(line []byte, f *file, model *string, each func(*record)) {
+	var e entryText
+	if !e.read(&rd.r, line) {
 		return
 	}
 	rec := record{}
-	switch typ {
+	switch e.typ {
 	case session.TypeInfo:
-		text, _ := jsonwire.StringValue(name)
+		text, _ := jsonwire.StringValue(e.name)
 		f.name = jsonwire.Trim(text)
 		return
 	case session.TypeModelChange:
-		*model = rd.model(provider, modelID)
+		*model = rd.model(e.provider, e.modelID)
 		return
 	case session.TypeMessage:
-		role := llm.Role("")
-		r.Reset(message)
-		for r.Object(); r.More(); {
-			switch string(r.Key()) {
-			case "role":
-				role = llm.Role(r.String())
-			case "usage":
-				usage = r.Raw()
-			case "provider":
-				provider = r.Raw()
-			case "model":
-				modelID = r.Raw()
-			case "timestamp":
-				rec.at = r.Int()
-			default:
-				r.Skip()
-			}
-		}
+		var role llm.Role
+		role, rec.at = e.readMessage(&rd.r)
 		switch role {
 		case llm.RoleAssistant:
 			rec.answer = true
-			rec.model = rd.model(provider, modelID)
+			rec.model = rd.model(e.provider, e.modelID)
 			*model = rec.model
 		case llm.RoleToolResult: // whose model nobody wrote down
 		default:
 			return
 		}
 	case session.TypeUsage:
-		rec.model = rd.model(provider, modelID)
+		rec.model = rd.model(e.provider, e.modelID)
 	case session.TypeCompaction, session.TypeBranchSummary:
 		rec.model = *model
 	default:
 		return
 	}
-	if len(usage) == 0 || usage[0] != '{' {
+	if len(e.usage) == 0 || e.usage[0] != '{' {
 		return
 	}
 	if rec.at <= 0 {
-		text, _ := jsonwire.StringValue(stamp)
+		text, _ := jsonwire.StringValue(e.stamp)
 		if t, err := time.Parse(time.RFC3339, text); err == nil {
 			rec.at = t.UnixMilli()
 		}
 	}
-	rd.u.Reset(usage)
+	rd.u.Reset(e.usage)
 	u := llm.ReadUsage(&rd.u)
 	rec.sum = sumOf(&u, rec.answer)
-	h := append(append(rd.hash[:0], id...), stamp...)
+	h := append(append(rd.hash[:0], e.id...), e.stamp...)
 	for _, n := range []int64{rec.at, u.Input, u.Output, u.CacheRead, u.CacheWrite, u.TotalTokens} {
 		h = strconv.AppendInt(append(h, ','), n, 10)
 	}

@@ -145,24 +145,10 @@ func (r *Report) JSON(q *Query) []byte {
 	}
 	o.OptText("project", q.Project)
 	o.Key("by")
-	o.B = append(o.B, '[')
-	for i, d := range q.By {
-		if i > 0 {
-			o.B = append(o.B, ',')
-		}
-		o.B = jsonwire.AppendString(o.B, d)
-	}
-	o.B = append(o.B, ']')
+	o.B = jsonwire.AppendStrings(o.B, q.By)
 	o.Int("sessions", int64(r.Sessions))
 	o.Key("rows")
-	o.B = append(o.B, '[')
-	for i := range r.Rows {
-		if i > 0 {
-			o.B = append(o.B, ',')
-		}
-		o.B = r.Rows[i].appendJSON(o.B, q.By)
-	}
-	o.B = append(o.B, ']')
+	o.B = jsonwire.AppendArray(o.B, r.Rows, func(row Row, b []byte) []byte { return row.appendJSON(b, q.By) })
 	o.Key("total")
 	t := jsonwire.Begin(o.B)
 	r.Total.members(&t)
