@@ -130,7 +130,7 @@ func (s *Source) Next() (llm.Event, bool) {
 			}
 			return llm.Event{Type: llm.EventStart, Partial: s.answer.Message}, true
 		case stateBody:
-			if s.ctx.Err() == nil && s.answer.next(&ev) {
+			if s.answer.next(&ev) {
 				return ev, true
 			}
 			s.read()
@@ -232,8 +232,8 @@ func (s *Source) notEvents() error {
 }
 
 // read takes one event of the response to the format. Of an aborted request it is
-// one that has been received: what a service says behind the text, such as the
-// tokens that it counted, is not lost.
+// one that has been received: neither its text nor what a service says behind it,
+// such as the tokens that it counted, is lost.
 func (s *Source) read() {
 	aborted := s.ctx.Err() != nil
 	name, data, err := s.frames.Next()
@@ -270,9 +270,6 @@ func (s *Source) read() {
 	}
 	if aborted {
 		err = ErrAborted // even where all of the answer was received
-	}
-	if err == ErrAborted {
-		s.answer.settle()
 	}
 	s.end(err)
 }

@@ -160,7 +160,7 @@ func TestSourceAbort(t *testing.T) {
 		name, body, want string
 		output           int64
 	}{
-		{"what was received counts", "data: a\n\ndata: b\n\ndata: used\n\ndata: c\n\n", "text_end [abc]\nerror aborted (Request was aborted) [abc]", 10},
+		{"what was received counts", "data: a\n\ndata: b\n\ndata: used\n\ndata: c\n\n", "text_delta b [ab]\ntext_delta c [abc]\ntext_end [abc]\nerror aborted (Request was aborted) [abc]", 10},
 		{"all was received", "data: a\n\ndata: used\n\ndata: end\n\n", "text_end [a]\nerror aborted (Request was aborted) [a]", 10},
 		{"an error was received", "data: a\n\ndata: used\n\ndata: bad\n\ndata: used\n\n", "text_end [a]\nerror aborted (Request was aborted) [a]", 10},
 		{"half an event was received", "data: a\n\ndata: used\n\ndata: b", "text_end [a]\nerror aborted (Request was aborted) [a]", 10},

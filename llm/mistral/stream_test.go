@@ -252,7 +252,7 @@ func TestAbort(t *testing.T) {
 		}
 		last = ev
 	}
-	if got := strings.Join(types, " "); got != "start text_start text_delta error" {
+	if got := strings.Join(types, " "); got != "start text_start text_delta text_delta error" {
 		t.Errorf("got %s", got)
 	}
 	if m := last.Message; m.StopReason != llm.StopAborted || llm.TextOf(m.Content, "") != "ab" || m.ResponseID != "c-1" {

@@ -230,7 +230,7 @@ func TestAbort(t *testing.T) {
 	var kept *llm.Assistant
 	var last llm.Event
 	for ev := range s.Events() {
-		if ev.Type == llm.EventTextDelta {
+		if ev.Type == llm.EventTextDelta && kept == nil {
 			kept = ev.Partial.Snapshot()
 			cancel()
 		}
