@@ -77,6 +77,7 @@ func scenarioAzure() *scenarioDialect {
 func scenarioCodex() *scenarioDialect {
 	d := scenarioResponsesFamily("openai-codex-responses", "openai-codex", "", "cdx")
 	d.base, d.path, d.key = "/backend-api", "/codex/responses", accountToken
+	d.accept = "text/event-stream"
 	d.failSeen = true
 	for class, f := range d.failures {
 		_, message, _ := strings.Cut(f.body, `"message":"`)

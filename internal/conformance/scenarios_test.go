@@ -144,6 +144,7 @@ type scenarioDialect struct {
 	noRetries bool                              // MaxRetries says nothing
 	failSeen  bool                              // OnResponse sees error responses
 	noStatic  bool                              // headers of models are not sent
+	accept    string                            // what is accepted whatever a request says
 }
 
 // scenarioInside is an error that comes inside a stream, behind a text.

@@ -243,7 +243,7 @@ func scenarioHeaderAndBaseURL(c *scenarioCell) {
 		if c.noStatic {
 			static = ""
 		}
-		for name, want := range map[string]string{"X-Model": static, "X-Custom": "of the request", "X-Both": "of the request", "Accept": "", "Content-Type": "application/json"} {
+		for name, want := range map[string]string{"X-Model": static, "X-Custom": "of the request", "X-Both": "of the request", "Accept": c.accept, "Content-Type": "application/json"} {
 			if got := sent.header.Get(name); got != want {
 				c.Errorf("%s is %q, want %q", name, got, want)
 			}
