@@ -94,7 +94,39 @@ type FilterEdit struct {
 //
 // With override the list is the project's and the resource the user's, which the
 // list names by its whole path.
-func (i *Item) Switch(on bool, list []string, folder string, override bool, all []Item) (e FilterEdit) {
+func (i *Item) Switch(on bool, list []string, folder string, override bool, all []Item) FilterEdit {
+	e, name := i.unswitch(list, folder, override, all, func(entry string, also bool) bool { return also && (!on || entry[0] != '-') })
+	if whole := slash(i.Path); override && !slices.Contains(list, whole) {
+		e.Add = append(e.Add, whole)
+	}
+	sign := "-"
+	if on {
+		sign = "+"
+	}
+	e.Add = append(e.Add, sign+name)
+	return e
+}
+
+// Inherit says how a list of filters changes when what Switch did to it for a
+// resource is undone, and all others of the inventory stay as they are. Nothing is
+// dropped where there is no switch.
+func (i *Item) Inherit(list []string, folder string, override bool, all []Item) FilterEdit {
+	e, _ := i.unswitch(list, folder, override, all, func(string, bool) bool { return false })
+	if override {
+		for n, entry := range list {
+			if slash(entry) == slash(i.Path) {
+				e.Drop = append(e.Drop, n)
+			}
+		}
+		slices.Sort(e.Drop)
+	}
+	return e
+}
+
+// unswitch drops the entries that switch a resource, except those to keep; also
+// tells of an entry that it means others too, which get one of their own. name is
+// what an entry for the resource alone calls it.
+func (i *Item) unswitch(list []string, folder string, override bool, all []Item, keep func(entry string, also bool) bool) (e FilterEdit, name string) {
 	patterns := func(of *Item) []string {
 		folders := []string{folder}
 		if !override {
@@ -102,7 +134,6 @@ func (i *Item) Switch(on bool, list []string, folder string, override bool, all 
 		}
 		return locationPatterns{folders: folders}.paths(of.Path)
 	}
-	whole := slash(i.Path)
 	own, name := patterns(i), i.Short()
 	others := map[string][]string{} // whole paths, by a pattern that means them too
 	for _, o := range all {
@@ -114,7 +145,7 @@ func (i *Item) Switch(on bool, list []string, folder string, override bool, all 
 		}
 	}
 	if override || others[name] != nil {
-		name = whole
+		name = slash(i.Path)
 	}
 	for n, entry := range list {
 		if !isLocationPattern(entry) {
@@ -122,21 +153,13 @@ func (i *Item) Switch(on bool, list []string, folder string, override bool, all 
 		}
 		target := strings.TrimSuffix(strings.TrimPrefix(slash(entry[1:]), "./"), "/")
 		also := others[target]
-		if !slices.Contains(own, target) || also != nil && (!on || entry[0] != '-') {
+		if !slices.Contains(own, target) || keep(entry, also != nil) {
 			continue
 		}
 		e.Drop = append(e.Drop, n)
 		for _, o := range slices.Compact(also) {
-			e.Add = append(e.Add, "-"+o)
+			e.Add = append(e.Add, entry[:1]+o)
 		}
 	}
-	if override && !slices.Contains(list, whole) {
-		e.Add = append(e.Add, whole)
-	}
-	sign := "-"
-	if on {
-		sign = "+"
-	}
-	e.Add = append(e.Add, sign+name)
-	return e
+	return e, name
 }

@@ -276,6 +276,7 @@ func TestTrust(t *testing.T) {
 		want bool
 	}{
 		{"nothing to protect", TrustQuery{}, true},
+		{"nothing to protect, and refused", TrustQuery{Store: refusing, Dir: root}, false},
 		{"nobody to ask", TrustQuery{Needed: true, Default: "ask"}, false},
 		{"unset", TrustQuery{Needed: true}, false},
 		{"always", TrustQuery{Needed: true, Default: "always"}, true},

@@ -88,7 +88,7 @@ func ReadTrust(agentFolder string) (*TrustStore, error) {
 		return nil, &TrustError{Op: "read", Path: path, Cause: errors.New("not a JSON object")}
 	}
 	for r.Object(); r.More(); {
-		dir := string(r.Key())
+		dir := filepath.Clean(string(r.Key())) // others may end it in a slash
 		switch r.Kind() {
 		case 't', 'f':
 			s.decisions[dir] = r.Bool()
@@ -185,13 +185,15 @@ type TrustQuery struct {
 	Ask func() bool
 }
 
-// Trusted decides. A project with nothing to protect is trusted.
+// Trusted decides. A project with nothing to protect is trusted, unless somebody
+// said no to it.
 func (q TrustQuery) Trusted() bool {
 	if q.Flag != nil {
 		return *q.Flag
 	}
 	if !q.Needed {
-		return true
+		trusted, known := q.Store.Decision(q.Dir)
+		return trusted || !known
 	}
 	if q.Asked != nil {
 		return *q.Asked

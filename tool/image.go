@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -14,7 +15,9 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/webp"
@@ -123,20 +126,58 @@ const (
 
 // FitImage is a picture of a prompt within the limits of a model, nil for one of
 // the usual limits. hints tell the model what was done to it; the picture is nil
-// when it cannot be shown.
+// when it cannot be shown. One of a type that models do not take becomes a PNG, and
+// one whose type is not that of its bytes gets theirs, as a service would refuse it.
 func FitImage(img *llm.Image, m *llm.Model) (fitted *llm.Image, hints []string) {
 	data, err := base64.StdEncoding.DecodeString(img.Data)
 	if err != nil {
 		return nil, []string{imageTooBig}
 	}
-	shown := showImage(img.MimeType, data, imageLimitsOf(m), true)
+	said := imageType(img.MimeType)
+	mime := cmp.Or(sniffImage(data), said)
+	if !inlineImage(said) {
+		if data, err = asPNG(mime, data); err != nil {
+			return nil, []string{imageUnconverted}
+		}
+		mime, hints = "image/png", []string{convertedFrom(said)}
+	}
+	shown := showImage(mime, data, imageLimitsOf(m), true)
+	shown.hints = append(hints, shown.hints...)
 	switch {
 	case shown.data == nil:
 		return nil, shown.hints
-	case len(shown.hints) == 0:
+	case len(shown.hints) == 0 && shown.mime == img.MimeType:
 		return img, nil
 	}
 	return &llm.Image{Data: base64.StdEncoding.EncodeToString(shown.data), MimeType: shown.mime}, shown.hints
+}
+
+// imageType is a media type as it is compared: without parameters and in lower
+// case, a JPEG by its right name.
+func imageType(mime string) string {
+	mime, _, _ = strings.Cut(mime, ";")
+	if mime = strings.ToLower(strings.TrimSpace(mime)); mime == "image/jpg" {
+		return "image/jpeg"
+	}
+	return mime
+}
+
+// inlineImage reports whether models take pictures of a type.
+func inlineImage(mime string) bool {
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mime)
+}
+
+func convertedFrom(mime string) string { return "[Image converted from " + mime + " to image/png.]" }
+
+// asPNG is a picture as a PNG, of an animation the first frame.
+func asPNG(mime string, data []byte) ([]byte, error) {
+	pic, err := decodeImage(mime, data)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	err = png.Encode(&buf, pic)
+	return buf.Bytes(), err
 }
 
 // maxImageFile is the size in bytes above which a picture is not even loaded.
@@ -149,26 +190,20 @@ const maxDecoded = 640 << 20
 // showImage prepares a picture: models take no BMP, and none beyond the limits.
 func showImage(mime string, data []byte, limits imageLimits, resize bool) shownImage {
 	out := shownImage{mime: mime, data: data}
-	var pic image.Image
 	if mime == "image/bmp" {
-		out.mime = "image/png"
-		var err error
-		var buf bytes.Buffer
-		if pic, err = decodeImage(mime, data); err == nil {
-			err = png.Encode(&buf, pic)
-		}
+		converted, err := asPNG(mime, data)
 		if err != nil {
 			return shownImage{mime: mime, hints: []string{imageUnconverted}}
 		}
-		out.data = buf.Bytes()
-		out.hints = append(out.hints, "[Image converted from image/bmp to image/png.]")
+		out.mime, out.data, out.hints = "image/png", converted, []string{convertedFrom(mime)}
 	}
 	if !resize {
 		return out
 	}
 	width, height, _, err := imageConfig(out.mime, out.data)
 	small := err == nil && width <= limits.width && height <= limits.height && base64.StdEncoding.EncodedLen(len(out.data)) < limits.bytes
-	if err == nil && pic == nil {
+	var pic image.Image
+	if err == nil {
 		pic, err = decodeImage(out.mime, out.data)
 	}
 	switch {

@@ -144,6 +144,38 @@ func TestShowImage(t *testing.T) {
 	})
 }
 
+// A prompt's picture goes by its bytes, and becomes one that models take.
+func TestFitImage(t *testing.T) {
+	small := pngOf(t, noise(30, 20))
+	for _, c := range []struct {
+		said, mime string
+		same       bool
+		hint       string
+	}{
+		{"image/png", "image/png", true, ""},
+		{"image/PNG; charset=binary", "image/png", true, ""},
+		{"image/jpg", "image/png", true, ""},
+		{"image/webp", "image/png", true, ""},
+		{"text/plain", "image/png", false, "[Image converted from text/plain to image/png.]"},
+		{"image/TIFF; x=y", "image/png", false, "[Image converted from image/tiff to image/png.]"},
+	} {
+		got, hints := FitImage(&llm.Image{MimeType: c.said, Data: base64.StdEncoding.EncodeToString(small)}, nil)
+		if got == nil || got.MimeType != c.mime || strings.Join(hints, "|") != c.hint {
+			t.Fatalf("%s: got %v, %q", c.said, got, hints)
+		}
+		data, _ := base64.StdEncoding.DecodeString(got.Data)
+		if conf, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || conf.Width != 30 || c.same && !bytes.Equal(data, small) {
+			t.Errorf("%s: %v, %v", c.said, conf, err)
+		}
+	}
+	for said, want := range map[string]string{"image/tiff": imageUnconverted, "image/png": imageTooBig, "": imageUnconverted} {
+		got, hints := FitImage(&llm.Image{MimeType: said, Data: base64.StdEncoding.EncodeToString([]byte("no picture"))}, nil)
+		if got != nil || len(hints) != 1 || hints[0] != want {
+			t.Errorf("%q: got %v, %q", said, got, hints)
+		}
+	}
+}
+
 func TestImageLimitsOf(t *testing.T) {
 	m := &llm.Model{InputLimits: jsontext.Value(`{"images":{"resize":{"maxWidth":100,"maxBytes":5000,"jpegQuality":300}}}`)}
 	if got, want := imageLimitsOf(m), (imageLimits{width: 100, height: 2000, bytes: 5000, quality: 100}); got != want {

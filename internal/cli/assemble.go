@@ -103,10 +103,9 @@ func (p *program) openWorkspace(a *Args, cwd string) (*workspace, error) {
 		Dir:     cwd,
 		Default: settings.Merge(user, nil).DefaultProjectTrust(),
 	}
-	if trust.Needed && trust.Flag == nil {
-		// A store that cannot be read matters only where it decides.
+	if trust.Flag == nil {
 		store, err := resource.ReadTrust(w.folders.Agent)
-		if err != nil {
+		if err != nil && trust.Needed { // else there is nothing to decide about
 			return nil, err
 		}
 		trust.Store = store
@@ -115,6 +114,8 @@ func (p *program) openWorkspace(a *Args, cwd string) (*workspace, error) {
 	project := ""
 	if w.trusted {
 		project = cmp.Or(w.folders.Project("settings.json"), filepath.Join(w.folders.ProjectFolder(), "settings.json"))
+	} else if err := settings.Read(w.folders.Project("settings.json")).Err; err != nil {
+		p.warnSettings([]error{err}, false) // its sessionDir would count
 	}
 	w.store = settings.OpenStore(user.Path, project)
 	w.settings = w.store.Settings()
@@ -172,31 +173,53 @@ func (p *program) catalogWith(apis []string, creds *credentials) *catalog.Catalo
 }
 
 // startCatalog makes the catalogue of models that this program can talk to, and
-// the registry of wire formats behind it. A models.json that cannot be used is
-// reported.
+// the registry of wire formats behind it.
 func (p *program) startCatalog(creds *credentials) (*catalog.Catalog, *llm.Registry) {
 	registry := p.wireFormats()
-	c := p.catalogWith(append(registry.IDs(), replay.ID), creds)
-	p.warnModelsFile(c)
-	return c, registry
+	return p.catalogWith(append(registry.IDs(), replay.ID), creds), registry
 }
 
 // warnModelsFile tells why models.json does not count, and of slips in it.
 func (p *program) warnModelsFile(c *catalog.Catalog) {
 	if err := c.Problem(); err != nil {
-		for i, line := range lines(err) {
-			if i > 0 {
-				fmt.Fprintln(p.errs, "  "+line)
-				continue
-			}
-			p.warn("%s", line)
-		}
-		advice := mend(err)
-		fmt.Fprintf(p.errs, "  %s%s; built-in providers and models work all the same.\n", strings.ToUpper(advice[:1]), advice[1:])
+		p.sayModelsFile("Warning", err, "; built-in providers and models work all the same")
 	}
 	for _, r := range c.Remarks() {
 		p.warn("%v", r)
 	}
+}
+
+// sayModelsFile says why models.json does not count, and what to do.
+func (p *program) sayModelsFile(kind string, err error, more string) {
+	for i, line := range lines(err) {
+		if i == 0 {
+			line = kind + ": " + line
+		} else {
+			line = "  " + line
+		}
+		fmt.Fprintln(p.errs, line)
+	}
+	fmt.Fprintf(p.errs, "  %s%s.\n", sentenceCase(mend(err)), more)
+}
+
+// modelsFileDecided tells of a models.json that cannot be used. Without a model
+// (err), or without a key for it, the file is the cause and all there is to say;
+// otherwise it is a warning, once.
+func (b *base) modelsFileDecided(chosen *llm.Model, err error) error {
+	problem := b.catalog.Problem()
+	keyless := func() bool {
+		provider, _ := b.catalog.Provider(chosen.Provider)
+		return !provider.Machine && !b.catalog.HasCredentials(chosen.Provider) && b.args.APIKey == "" && b.args.Mode != ModeRPC
+	}
+	if problem != nil && (err != nil || chosen != nil && keyless()) {
+		b.p.sayModelsFile("Error", problem, "")
+		return exitError(1)
+	}
+	if err == nil && chosen != nil && !b.toldModelsFile {
+		b.toldModelsFile = true
+		b.p.warnModelsFile(b.catalog)
+	}
+	return err
 }
 
 // base is what all sessions of one start have in common.
@@ -208,6 +231,8 @@ type base struct {
 	asked    *catalog.Choice // the model that --model names; nil for none
 	sessions *jsonl.Repository
 	recorder *replay.Recorder // nil without --record
+
+	toldModelsFile bool // what is wrong with models.json has been said
 }
 
 // leadsNowhere reports whether path is a link without a target; err is what
@@ -256,7 +281,7 @@ func (p *program) prepare(a *Args) (*base, error) {
 	}
 	var err error
 	if b.asked, err = p.resolveAsked(b.catalog, a); err != nil {
-		return nil, err
+		return nil, b.modelsFileDecided(nil, err)
 	}
 	agentFolder, sessionDir := p.sessionDirSetting()
 	b.sessions = p.repository(a, agentFolder, sessionDir)
@@ -298,7 +323,7 @@ func (b *base) run(sess *session.Session, cwd, name string) (_ *running, err err
 		return nil, err
 	}
 	chosen, err := p.chooseModel(c, a, w.settings, sess, b.asked)
-	if err != nil {
+	if err = b.modelsFileDecided(chosen.model, err); err != nil {
 		return nil, err
 	}
 	if a.APIKey != "" {
@@ -399,9 +424,18 @@ func (p *program) localEnv(c *catalog.Catalog, w *workspace) *env.Local {
 		Hide:    c.SecretNames(),
 		Dir:     w.folders.Cwd,
 		Home:    p.home,
-		Shell:   w.settings.ShellPath(),
+		Shell:   p.shell(w.settings),
 		Environ: append(os.Environ(), "AI_AGENT=pinch", "PINCH_CODING_AGENT=true", "PI_CODING_AGENT=true"),
 	}
+}
+
+// shell is the shell that the settings name; ~ is the home folder.
+func (p *program) shell(s *settings.Settings) string {
+	path := s.ShellPath()
+	if strings.HasPrefix(path, "~") {
+		path = p.path(path)
+	}
+	return path
 }
 
 // tools makes the built-in tools that the arguments and settings select.

@@ -48,6 +48,10 @@ func (p *program) resolveAsked(c *catalog.Catalog, a *Args) (*catalog.Choice, er
 	if err != nil {
 		return nil, p.unspoken(a, err)
 	}
+	if choice.Warning != "" && choice.Model.Provider == demoProvider {
+		_, err := loadDemo(p, choice.Model.ID) // no scenario of that name
+		return nil, err
+	}
 	if choice.Warning != "" {
 		p.warn("%s", choice.Warning)
 	}
@@ -82,6 +86,9 @@ func (p *program) chooseModel(c *catalog.Catalog, a *Args, s *settings.Settings,
 		}
 	}
 	had := sess.Context()
+	if len(had.Messages) == 0 { // a conversation that has not begun
+		had.Model, had.Chosen, had.LevelRecorded = nil, nil, false
+	}
 	// A virtual model holds until another is chosen, whoever answers for it.
 	if had.Chosen != nil && c.Router(&llm.Model{Provider: had.Chosen.Provider, ID: had.Chosen.ID}) != nil {
 		had.Model = had.Chosen
@@ -173,12 +180,16 @@ func addDemoModel(c *catalog.Catalog, provider, id string) {
 
 // serveDemo starts the server of a scripted model.
 func serveDemo(p *program, id string) (*demo.Server, error) {
-	if demo.IsFile(id) {
-		id = p.path(id)
-	}
-	s, err := demo.Load(id)
+	s, err := loadDemo(p, id)
 	if err != nil {
 		return nil, err
 	}
 	return demo.Serve(s)
+}
+
+func loadDemo(p *program, id string) (*demo.Scenario, error) {
+	if demo.IsFile(id) {
+		id = p.path(id)
+	}
+	return demo.Load(id)
 }

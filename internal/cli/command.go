@@ -23,6 +23,7 @@ type command struct {
 	options []commandOption
 	words   []string  // that the first argument may be, for completion
 	files   bool      // arguments are paths
+	lists   listing   // that arguments are of, for completion
 	below   []command // commands of its own
 	text    string    // more for --help
 	run     commandFunc
@@ -93,6 +94,8 @@ func (c *command) read(words []string) (*given, error) {
 			g.options[c.options[j].long] = ""
 		case i+1 == len(words) || words[i+1] == "":
 			return nil, fmt.Errorf("%s requires a value", word)
+		case g.has(c.options[j].long):
+			return nil, fmt.Errorf("%s can be given once", c.options[j].long)
 		default:
 			i++
 			g.options[c.options[j].long] = words[i]

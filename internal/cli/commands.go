@@ -39,7 +39,7 @@ func commands() []command {
 				{long: "--self", about: "pinch itself"},
 				{long: "--force", about: "also what was changed here, or was fetched a moment ago"},
 			}, approve...)},
-		{name: "config", usage: "[get|set|unset|enable|disable WORD...] [-l] [--all] [--json] [--approve|--no-approve]", about: "settings and where they come from, resources on and off",
+		{name: "config", usage: "[get|set|unset|enable|disable|inherit WORD...] [-l] [--all] [--json] [--approve|--no-approve]", about: "settings and where they come from, resources on and off",
 			below: configCommands(approve, local), text: configText, run: runConfig,
 			options: append([]commandOption{{long: "--all", about: "also the settings that have their default"}, {long: "--json", about: "for programs"}}, local...)},
 		{name: "trust", usage: "[yes|no|forget] [DIR]", about: "see or decide whether a project's own settings, skills and packages count",

@@ -17,7 +17,8 @@ const completionText = `  bash        source <(pinch completion bash)        in 
                                                      in $PROFILE
 
 Behind --model, --provider, --session and --fork the models, providers and sessions
-that you have are offered; nothing is asked of any service for that.
+that you have are offered, and sessions behind the commands about one; nothing is
+asked of any service for that.
 `
 
 func shells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
@@ -57,6 +58,9 @@ const (
 	listedProviders listing = "providers"
 	listedSessions  listing = "sessions"
 )
+
+// command is the command line that prints the words of a kind.
+func (l listing) command() string { return "pinch completion --list " + string(l) + " 2>/dev/null" }
 
 // list prints the words of a kind, a line each. It says nothing else, runs no
 // command and reads no session.
@@ -101,6 +105,7 @@ type place struct {
 	words []string
 	about []string // of each word
 	files bool     // paths may stand there too
+	lists listing  // and what there is of this kind
 }
 
 // valued is an option and what may stand behind it.
@@ -116,7 +121,7 @@ type valued struct {
 // print is the command line that prints the words behind an option.
 func (f *valued) print(quote func(string) string) string {
 	if f.lists != "" {
-		return "pinch completion --list " + string(f.lists) + " 2>/dev/null"
+		return f.lists.command()
 	}
 	return "echo " + quote(strings.Join(f.words, " "))
 }
@@ -148,7 +153,7 @@ func grammar() (places []place, flags []valued) {
 }
 
 func (c *command) grammar(path string) (places []place, flags []valued) {
-	here := place{path: path, files: c.files}
+	here := place{path: path, files: c.files, lists: c.lists}
 	for _, w := range c.words {
 		here.add(w, "")
 	}
@@ -209,6 +214,11 @@ func completion(shell string) string {
 				}
 			}
 		}
+		for _, p := range places {
+			if p.lists != "" {
+				fmt.Fprintf(&b, "    'list:%s' = '%s'\n", p.path, p.lists)
+			}
+		}
 		return strings.ReplaceAll(powershellScript, "@TABLE@\n", b.String())
 	}
 	return fish(places, flags)
@@ -231,6 +241,9 @@ func shellFlags(places []place, flags []valued) string {
 	for _, p := range places {
 		if p.files {
 			fmt.Fprintf(&b, "    files:%s) echo yes;;\n", caseWord(p.path))
+		}
+		if p.lists != "" {
+			fmt.Fprintf(&b, "    list:%s) %s;;\n", caseWord(p.path), p.lists.command())
 		}
 	}
 	return b.String()
@@ -269,6 +282,9 @@ func fish(places []place, flags []valued) string {
 		at := shellCondition(p.path, places)
 		if p.files {
 			fmt.Fprintf(&b, "complete -c pinch -n %s -F\n", quote(strings.TrimSuffix(at, firstWord)))
+		}
+		if p.lists != "" {
+			fmt.Fprintf(&b, "complete -c pinch -n %s -a %s\n", quote(strings.TrimSuffix(at, firstWord)), quote("("+p.lists.command()+")"))
 		}
 		for i, word := range p.words {
 			if !strings.HasPrefix(word, "-") {

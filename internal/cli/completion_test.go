@@ -139,6 +139,8 @@ func TestShellsComplete(t *testing.T) {
 				{[]string{"sessions", ""}, "list,rename,move,delete,export", "install"},
 				{[]string{"sessions", "--"}, "--all,--limit,--json,--session-dir", "--yes"},
 				{[]string{"sessions", "delete", "--"}, "--yes,--session-dir", "--mode"},
+				{[]string{"sessions", "delete", ""}, "my-session", "install"},
+				{[]string{"sessions", "tree", "my"}, "my-session", "install"},
 				{[]string{"trust", ""}, "yes,no,forget", ""},
 				{[]string{"completion", ""}, "bash,zsh,fish,powershell", "notes.md"},
 				{[]string{"-p", "--session", "n"}, "notes.md", "--mode"},

@@ -23,6 +23,7 @@ const configText = `  pinch config get NAME [--json]             the value in fo
   pinch config set NAME VALUE [-l]           JSON where the setting is no text
   pinch config unset NAME [-l]
   pinch config enable|disable RESOURCE... [-l]
+  pinch config inherit RESOURCE...           what this project's switch did is undone
 
 A RESOURCE is a name or a path as the list shows it. A text that begins with a dash
 goes behind --. Passwords in addresses are never shown.
@@ -88,6 +89,8 @@ func configCommands(approve, local []commandOption) []command {
 			files: true, options: local, run: switchTo(true)},
 		{name: "disable", usage: "RESOURCE... [-l] [--approve|--no-approve]", about: "switch them off; they stay where they are",
 			files: true, options: local, run: switchTo(false)},
+		{name: "inherit", usage: "RESOURCE... [--approve|--no-approve]", about: "take the project's own switch away, so that what holds elsewhere holds here",
+			files: true, options: local, run: runInherit},
 	}
 }
 

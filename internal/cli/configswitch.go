@@ -134,27 +134,9 @@ func switchTo(on bool) commandFunc {
 		if err != nil {
 			return err
 		}
-		// All names have to be clear before anything is written.
-		all, _ := s.inventory(scope == settings.Project)
-		var items []resource.Item
-		for _, word := range g.words {
-			found := s.find(all, word)
-			switch {
-			case len(found) == 0 && scope == settings.User:
-				if of, _ := s.inventory(true); len(s.find(of, word)) > 0 {
-					return fmt.Errorf("The project has the resource %s: -l switches it", word)
-				}
-				fallthrough
-			case len(found) == 0:
-				return fmt.Errorf("There is no resource %s; pinch config lists them", word)
-			case slices.ContainsFunc(found, func(i resource.Item) bool { return i.Path != found[0].Path }):
-				var paths []string
-				for _, i := range found {
-					paths = append(paths, "\n  "+visible(i.Path))
-				}
-				return p.misused("%q is the name of several resources; say which by its path:%s", printable(word), strings.Join(paths, ""))
-			}
-			items = append(items, found...)
+		items, err := s.named(g.words, scope)
+		if err != nil {
+			return err
 		}
 		for i := range items {
 			if err := s.switchItem(ctx, &items[i], on, scope); err != nil {
@@ -166,6 +148,138 @@ func switchTo(on bool) commandFunc {
 		}
 		return nil
 	}
+}
+
+// named lists the resources that words name. All of them have to be clear before
+// anything is written.
+func (s *config) named(words []string, scope settings.Scope) ([]resource.Item, error) {
+	all, _ := s.inventory(scope == settings.Project)
+	var items []resource.Item
+	for _, word := range words {
+		found := s.find(all, word)
+		switch {
+		case len(found) == 0 && scope == settings.User:
+			if of, _ := s.inventory(true); len(s.find(of, word)) > 0 {
+				return nil, fmt.Errorf("The project has the resource %s: -l switches it", word)
+			}
+			fallthrough
+		case len(found) == 0:
+			return nil, fmt.Errorf("There is no resource %s; pinch config lists them", word)
+		case slices.ContainsFunc(found, func(i resource.Item) bool { return i.Path != found[0].Path }):
+			var paths []string
+			for _, i := range found {
+				paths = append(paths, "\n  "+visible(i.Path))
+			}
+			return nil, s.p.misused("%q is the name of several resources; say which by its path:%s", printable(word), strings.Join(paths, ""))
+		}
+		items = append(items, found...)
+	}
+	return items, nil
+}
+
+// runInherit is "pinch config inherit".
+func runInherit(ctx context.Context, p *program, c *command, words []string) error {
+	g, ok, err := c.parse(p, words)
+	if !ok {
+		return err
+	}
+	if len(g.words) == 0 {
+		return p.misused("Usage: pinch %s", c.line())
+	}
+	g.options["--local"] = "" // there is nothing above a person's own settings
+	s, scope, err := p.openConfig(g)
+	if err != nil {
+		return err
+	}
+	items, err := s.named(g.words, scope)
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		if err := s.inherit(ctx, &items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inherit takes away what the project's settings say about one resource.
+func (s *config) inherit(ctx context.Context, item *resource.Item) error {
+	all, _ := s.inventory(true)
+	gone := false
+	edit := func(list []jsontext.Value, folder string, override bool) resource.FilterEdit {
+		e := item.Inherit(texts(list), folder, override, all)
+		gone = len(e.Drop) > 0
+		return e
+	}
+	var err error
+	if item.Source.Origin == "package" {
+		err = s.inheritOffer(ctx, item, edit)
+	} else {
+		err = s.w.store.EditList(ctx, settings.Project, item.Kind, func(list []jsontext.Value) ([]settings.Change, error) {
+			return changes(item.Kind, len(list), edit(list, s.file(settings.Project).Folder(), s.isUsers(item))), nil
+		})
+	}
+	if err != nil {
+		return err
+	}
+	now := *item
+	all, _ = s.inventory(true)
+	if i := slices.IndexFunc(all, func(i resource.Item) bool { return i.Kind == item.Kind && i.Path == item.Path }); i >= 0 {
+		now = all[i]
+	}
+	if !gone {
+		return s.p.printLine("%s is %s: the project has no switch for it", itemName(item), shownState(item.Kind, now.On))
+	}
+	return s.p.printLine("%s is %s, without a switch of the project", itemName(item), shownState(item.Kind, now.On))
+}
+
+// inheritOffer is inherit for a resource of a package. An entry that was there for
+// switches alone goes with the last one.
+func (s *config) inheritOffer(ctx context.Context, item *resource.Item, edit func(list []jsontext.Value, folder string, override bool) resource.FilterEdit) error {
+	place, _ := s.place(item.Source.Source, settings.Scope(item.Source.Scope))
+	return s.w.store.EditPackages(ctx, settings.Project, func(list []jsontext.Value) ([]settings.Change, error) {
+		i := slices.IndexFunc(list, s.is(place, settings.Project))
+		if i < 0 || list[i].Kind() != '{' {
+			return nil, nil
+		}
+		filters := elements(jsonwire.Get(list[i], item.Kind))
+		e := edit(filters, place.Dir, false)
+		others := slices.ContainsFunc([]string{"extensions", "skills", "prompts", "themes"}, func(kind string) bool {
+			return kind != item.Kind && jsonwire.Get(list[i], kind) != nil
+		})
+		name := fmt.Sprintf("packages.%d", i)
+		switch empty := len(e.Drop) == len(filters) && len(e.Add) == 0; {
+		case len(e.Drop) == 0:
+			return nil, nil
+		case empty && !others && string(jsonwire.Get(list[i], "autoload")) == "false":
+			return []settings.Change{settings.Unset(name)}, nil
+		case empty:
+			return []settings.Change{settings.Unset(name + "." + item.Kind)}, nil
+		}
+		return changes(name+"."+item.Kind, len(filters), e), nil
+	})
+}
+
+// isUsers reports whether a resource that no package has is the person's own.
+func (s *config) isUsers(item *resource.Item) bool {
+	users, _ := s.inventory(false)
+	return slices.ContainsFunc(users, func(i resource.Item) bool {
+		return i.Kind == item.Kind && i.Path == item.Path && i.Source.Origin != "package"
+	})
+}
+
+// elements are those of a list, nil for anything else.
+func elements(list jsontext.Value) (all []jsontext.Value) {
+	if list.Kind() != '[' {
+		return nil
+	}
+	var r jsonwire.Reader
+	r.Reset(list)
+	for r.Array(); r.More(); {
+		all = append(all, slices.Clone(r.Raw()))
+	}
+	return all
 }
 
 // find lists what a word means: the resource of a path, else those that the list
@@ -230,13 +344,7 @@ func (s *config) switchItem(ctx context.Context, item *resource.Item, on bool, s
 
 // switchFile switches a resource of a folder, or one that a list names.
 func (s *config) switchFile(ctx context.Context, item *resource.Item, on bool, scope settings.Scope, all []resource.Item) error {
-	override := false
-	if scope == settings.Project {
-		users, _ := s.inventory(false)
-		override = slices.ContainsFunc(users, func(i resource.Item) bool {
-			return i.Kind == item.Kind && i.Path == item.Path && i.Source.Origin != "package"
-		})
-	}
+	override := scope == settings.Project && s.isUsers(item)
 	return s.w.store.EditList(ctx, scope, item.Kind, func(list []jsontext.Value) ([]settings.Change, error) {
 		return changes(item.Kind, len(list), item.Switch(on, texts(list), s.file(scope).Folder(), override, all)), nil
 	})
@@ -300,11 +408,7 @@ func (s *config) switchOffer(ctx context.Context, item *resource.Item, on bool, 
 		case v.Kind() != '[':
 			return nil, fmt.Errorf("%s of the package %s is no list: correct or remove it", item.Kind, item.Source.Source)
 		default:
-			var r jsonwire.Reader
-			r.Reset(v)
-			for r.Array(); r.More(); {
-				filters = append(filters, slices.Clone(r.Raw()))
-			}
+			filters = elements(v)
 			if len(filters) == 0 && on && string(jsonwire.Get(entry, "autoload")) != "false" {
 				// An empty list means nothing; one of inclusions alone would mean all.
 				edits = append(edits, settings.Set(name+".0", "!**"))

@@ -326,7 +326,7 @@ func (d *doctor) packages(w *workspace) {
 const shellPatience = 10 * time.Second
 
 func (d *doctor) shell(ctx context.Context, w *workspace) {
-	local := &env.Local{Dir: d.p.cwd, Home: d.p.home, Shell: w.settings.ShellPath()}
+	local := &env.Local{Dir: d.p.cwd, Home: d.p.home, Shell: d.p.shell(w.settings)}
 	var out bytes.Buffer
 	exit, err := local.Exec(ctx, env.Command{Line: `printf '%s %s' "$0" "$BASH_VERSION"`, Timeout: shellPatience, Output: &out})
 	_ = local.Cleanup(context.WithoutCancel(ctx))

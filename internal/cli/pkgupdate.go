@@ -58,7 +58,7 @@ func runUpdate(ctx context.Context, p *program, c *command, words []string) erro
 
 // updatePackages brings all packages up to date, or the one of a source.
 func (p *program) updatePackages(ctx context.Context, g *given, source string) error {
-	if p.offline() {
+	if p.offline() && source == "" {
 		return p.printLine("Skipped package updates (offline mode)")
 	}
 	conf, _, err := p.openConfig(g)
@@ -83,6 +83,9 @@ func (p *program) updatePackages(ctx context.Context, g *given, source string) e
 				}
 			}
 			matched = true
+			if p.offline() {
+				continue
+			}
 			if !ok {
 				p.warn("%s is not the source of a package", entry.Source)
 				failed = true
@@ -100,6 +103,8 @@ func (p *program) updatePackages(ctx context.Context, g *given, source string) e
 	switch {
 	case source != "" && !matched:
 		return p.noPackage(source)
+	case p.offline():
+		return p.printLine("Skipped package updates (offline mode)")
 	case failed:
 		return exitError(1)
 	case source != "":

@@ -44,6 +44,7 @@ func (p *program) run(ctx context.Context, a *Args) error {
 	}
 	if a.ListModels != nil {
 		c, _ := p.startCatalog(p.openCredentials())
+		p.warnModelsFile(c)
 		return listModels(p.out, c.Available(), *a.ListModels)
 	}
 	if a.Export != "" {
@@ -123,7 +124,9 @@ func (p *program) exportPage(ctx context.Context, a *Args) error {
 	}
 	name := export.DefaultName(path)
 	if len(a.Messages) > 0 && a.Messages[0] != "" {
-		name = a.Messages[0]
+		if name = a.Messages[0]; name[0] == '~' {
+			name = p.path(name)
+		}
 	}
 	if strings.EqualFold(filepath.Ext(name), ".jsonl") && p.path(name) != path {
 		return fmt.Errorf("%s: a page is HTML; pinch sessions export writes a session as .jsonl", name)

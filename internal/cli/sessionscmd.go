@@ -41,12 +41,12 @@ takes --session-dir DIR.
 func sessionsCommands(listed []commandOption, kept commandOption) []command {
 	return []command{
 		{name: "list", usage: "[WORD...] [--all] [--limit N] [--json]", about: "list and search sessions", options: listed},
-		{name: "tree", usage: "SESSION", about: "show all branches of a session", options: []commandOption{kept}},
-		{name: "rename", usage: "SESSION NAME", about: "name a session", options: []commandOption{kept}},
-		{name: "move", usage: "SESSION [DIR]", about: "make a session one of another folder", options: []commandOption{kept}, files: true},
-		{name: "delete", usage: "SESSION... [--yes]", about: "delete sessions",
+		{name: "tree", usage: "SESSION", about: "show all branches of a session", lists: listedSessions, options: []commandOption{kept}},
+		{name: "rename", usage: "SESSION NAME", about: "name a session", lists: listedSessions, options: []commandOption{kept}},
+		{name: "move", usage: "SESSION [DIR]", about: "make a session one of another folder", lists: listedSessions, options: []commandOption{kept}, files: true},
+		{name: "delete", usage: "SESSION... [--yes]", about: "delete sessions", lists: listedSessions,
 			options: []commandOption{{long: "--yes", about: "without asking"}, kept}},
-		{name: "export", usage: "SESSION FILE.jsonl [--tree] [--replace]", about: "write a session to a file", files: true,
+		{name: "export", usage: "SESSION FILE.jsonl [--tree] [--replace]", about: "write a session to a file", lists: listedSessions, files: true,
 			options: []commandOption{{long: "--tree", about: "all branches"}, {long: "--replace", about: "over a file that is there"}, kept}},
 	}
 }

@@ -89,6 +89,9 @@ func Parse(path string, content []byte) *File { return newFile(path, content, fa
 
 func newFile(path string, content []byte, project bool) *File {
 	f := &File{Path: path}
+	if len(content) == 0 {
+		return f // made, and not written yet
+	}
 	content = bytes.TrimPrefix(content, []byte("\xEF\xBB\xBF"))
 	plain := jsonedit.Plain(content)
 	if _, err := parseObject(plain); err != nil {

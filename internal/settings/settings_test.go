@@ -72,7 +72,7 @@ func TestMigrate(t *testing.T) {
 
 func TestBrokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.json")
-	for _, text := range []string{"{ broken", "[]", "", "{\n\"a\": 1,,\n}", `{"a":1} x`, "// only a note"} {
+	for _, text := range []string{"{ broken", "[]", " ", "{\n\"a\": 1,,\n}", `{"a":1} x`, "// only a note"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -87,6 +87,9 @@ func TestBrokenFile(t *testing.T) {
 	f := Parse("p", []byte("{\n  \"a\": 1,\n  oops\n}"))
 	if want := "(line 3, column 3)"; f.Err == nil || !strings.Contains(f.Err.Error(), want) {
 		t.Errorf("%v does not say %s", f.Err, want)
+	}
+	if f := Parse("p", nil); f.Err != nil || len(f.Problems) > 0 {
+		t.Errorf("an empty file is no settings yet: %v", f.Err)
 	}
 	if f := Read(filepath.Join(t.TempDir(), "none")); f.Err != nil {
 		t.Error(f.Err)

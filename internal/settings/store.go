@@ -259,6 +259,9 @@ func (s *Store) change(ctx context.Context, w *watched, mine func(name string) b
 			return fail("read", err)
 		}
 		perm = info.Mode().Perm()
+		if len(text) == 0 {
+			text = []byte("{}")
+		}
 	}
 	if f := newFile(w.path, text, w.project); f.Err != nil {
 		return f.Err

@@ -27,7 +27,7 @@ _pinch() {
         found=$(_pinch_table "files:$path")
         # Commands come first, or not at all.
         if [[ -n $path || $COMP_CWORD -eq 1 || $current == -* ]]; then
-            COMPREPLY=($(compgen -W "$(_pinch_table "words:$path")" -- "$current"))
+            COMPREPLY=($(compgen -W "$(_pinch_table "words:$path") $(_pinch_table "list:$path")" -- "$current"))
         fi
     fi
     if [[ -n $found && $current != -* ]]; then

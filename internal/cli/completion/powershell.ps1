@@ -15,6 +15,7 @@ Register-ArgumentCompleter -Native -CommandName pinch -ScriptBlock {
         $path = $next
     }
     $offer = $pinchTable["words:$path"]
+    if ($pinchTable.ContainsKey("list:$path")) { $offer = @($offer) + @(& pinch completion --list $pinchTable["list:$path"] 2>$null) }
     $value = "value:${path}:$($before[-1])"
     if ($pinchTable.ContainsKey($value)) { $offer = $pinchTable[$value] }
     $list = "list:${path}:$($before[-1])"

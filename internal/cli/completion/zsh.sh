@@ -25,6 +25,8 @@ _pinch() {
         if [[ -n $here || $CURRENT -eq 2 || $words[CURRENT] == -* ]]; then
             values=("${(@f)$(_pinch_table "words:$here")}")
             _describe pinch values
+            values=(${=$(_pinch_table "list:$here")})
+            (( $#values )) && compadd -a values
         fi
         file_place="files:$here"
     fi
