@@ -69,8 +69,8 @@ func TestRewrite(t *testing.T) {
 		{"blanks before CRLF in plain text", "a \r\nb\t\r\nc\r\n", []replacement{{"a\nb\nc", "x\ny"}}, "x\r\ny\r\n"},
 		{"old text with the blanks of its line", "a \r\nb\r\n", []replacement{{"a ", "1"}, {"b ", "2"}}, "1\r\n2\r\n"},
 		{"last line ends with a lone CR", "a\r\nb\r", []replacement{{"b\n", "1\n2"}}, "a\r\n1\r\n2"},
-		{"the last of the folded lines keeps its end", "“a”\nb\r\nc\r\n", []replacement{{"\"a\"\nb", "x"}}, "x\r\nc\r\n"},
-		{"a lone CR stays behind a folded line", "a\rb\n", []replacement{{"a ", "x\ny"}}, "x\ny\rb\n"},
+		{"new lines end as the first of theirs", "“a”\nb\r\nc\r\n", []replacement{{"\"a\"\nb", "x"}}, "x\nc\r\n"},
+		{"nothing is folded where only the old text is", "a\rb\n", []replacement{{"a ", "x\ny"}}, "x\ny\rb\n"},
 		{"kept CR meets kept LF", "x\ra\n\nb\n", []replacement{{"a\n", ""}}, "x\r\n\nb\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

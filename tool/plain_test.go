@@ -129,11 +129,15 @@ func plainFolded(text, folded string, found []plainMatch) []plainPiece {
 	}
 	kept := 0  // all of text before it is in out
 	pos := -1  // in a touched line: all of folded before it is in out
-	first := 0 // the first of the touched lines: new ones end as it does
+	first := 0 // the first of the touched lines: the others end as it does
 	finish := func() {
 		te, fe := ends()
 		out = append(out, put(first, folded[pos:fe]))
 		kept, pos = te, -1
+		if te < len(text) {
+			out = append(out, put(first, "\n"))
+			kept++
+		}
 	}
 	for _, m := range found {
 		if _, fe := ends(); pos >= 0 && m.start > fe {

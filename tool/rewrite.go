@@ -56,7 +56,14 @@ func (s *source) foldedChange(sp *space, found []match) (change, []match) {
 		}
 		if len(found) == 0 || found[0].start.line != line {
 			put(view[col:], view[col:])
-			c.end, _ = s.line(line) // which keeps its end
+			var next int
+			c.end, next = s.line(line)
+			// The end of the last line goes with the lines that are new, unless
+			// the text is found as it stands.
+			if end := s.lineEndAt(c.start); c.end < next && s.raw[c.end:next] != end && !sp.isText() {
+				put("\n", end)
+				c.end = next
+			}
 			return c, found
 		}
 	}

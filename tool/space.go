@@ -86,6 +86,23 @@ func (s *space) isSame(raw string) bool {
 	return true
 }
 
+// isText reports whether the space is the text of the file.
+func (s *space) isText() bool {
+	for i := 0; ; i++ {
+		c, ok := s.chunk(i)
+		if !ok {
+			return true
+		}
+		for at := c.start; !c.same && at < c.end; {
+			end, next := s.src.line(at)
+			if line := s.src.raw[at:end]; s.form(line) != decoded(line) {
+				return false
+			}
+			at = next
+		}
+	}
+}
+
 // lineAt is the form of the line that starts at an offset of the file.
 func (s *space) lineAt(start int) string {
 	end, _ := s.src.line(start)
