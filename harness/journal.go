@@ -103,6 +103,9 @@ func (j *journal) readLine(line []byte) bool {
 	if key.answer == "" || key.index < 0 {
 		return false
 	}
+	if known, ok := j.began[key]; ok && known != id {
+		return false // a call has one id
+	}
 	if typ == recordResult {
 		m, err := llm.ParseMessage(message)
 		result, ok := m.(*llm.ToolResult)

@@ -367,6 +367,7 @@ func TestJournalTornAtEveryByte(t *testing.T) {
 // FuzzJournal reads anything, and does not take one record for two.
 func FuzzJournal(f *testing.F) {
 	f.Add(appendRecord(appendRecord(nil, callKey{"a", 0}, "x", nil), callKey{"a", 0}, "x", result("x", "y")))
+	f.Add(appendRecord(appendRecord(nil, callKey{"a", 0}, "x", result("x", "y")), callKey{"a", 0}, "z", nil)) // a call has one id
 	f.Add([]byte("{\"type\":\"call\",\"answer\":\"a\",\"index\":99999999999999999999,\"id\":\"x\"}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		j := readJournal(data)
