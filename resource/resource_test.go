@@ -327,6 +327,20 @@ func TestSaveTrust(t *testing.T) {
 	if trusted, known := store.Decision(dir("a/x")); err != nil || !trusted || !known {
 		t.Errorf("%v %v %v", trusted, known, err)
 	}
+	// Another program's folder that ends in a slash, which does not outweigh the same without.
+	for text, want := range map[string]bool{
+		`{"/p/": true}`: true, `{"/p": false, "/p/": true}`: false, `{"/p/": true, "/p": false}`: false, `{"/p/": false, "/p": true}`: true,
+	} {
+		text = strings.ReplaceAll(text, "/p", strings.ReplaceAll(dir("p"), `\`, `\\`))
+		if err := os.WriteFile(filepath.Join(agent, "trust.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store, err := ReadTrust(agent)
+		if trusted, known := store.Decision(dir("p")); err != nil || !known || trusted != want {
+			t.Errorf("%s: %v %v %v", text, trusted, known, err)
+		}
+	}
+	save(map[string]*bool{dir("p"): nil, dir("a"): new(true)})
 	// Held by another; left over; malformed.
 	lock := filepath.Join(agent, "trust.json.lock")
 	if err := os.Mkdir(lock, 0o700); err != nil {

@@ -87,8 +87,15 @@ func ReadTrust(agentFolder string) (*TrustStore, error) {
 	if r.Kind() != '{' {
 		return nil, &TrustError{Op: "read", Path: path, Cause: errors.New("not a JSON object")}
 	}
+	exact := map[string]bool{}
 	for r.Object(); r.More(); {
-		dir := filepath.Clean(string(r.Key())) // others may end it in a slash
+		key := string(r.Key())
+		dir := filepath.Clean(key) // others may end it in a slash
+		if exact[dir] && key != dir {
+			r.Skip() // what stands for the folder as it is written here counts
+			continue
+		}
+		exact[dir] = key == dir
 		switch r.Kind() {
 		case 't', 'f':
 			s.decisions[dir] = r.Bool()

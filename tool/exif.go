@@ -8,6 +8,14 @@ import (
 	"iter"
 )
 
+// orientationOf is exifOrientation of a JPEG, and 1 for any other picture.
+func orientationOf(mime string, data []byte) int {
+	if mime != "image/jpeg" {
+		return 1
+	}
+	return exifOrientation(data)
+}
+
 // exifOrientation is how a JPEG wants to be turned, 1 to 8 as Exif counts; 1,
 // which is upright, also for pictures that do not say. Encoding a picture anew
 // loses the note, so the picture itself has to be turned.

@@ -169,14 +169,14 @@ func inlineImage(mime string) bool {
 
 func convertedFrom(mime string) string { return "[Image converted from " + mime + " to image/png.]" }
 
-// asPNG is a picture as a PNG, of an animation the first frame.
+// asPNG is a picture as a PNG, upright, of an animation the first frame.
 func asPNG(mime string, data []byte) ([]byte, error) {
 	pic, err := decodeImage(mime, data)
 	if err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	err = png.Encode(&buf, pic)
+	err = png.Encode(&buf, upright(pic, orientationOf(mime, data)))
 	return buf.Bytes(), err
 }
 
@@ -214,10 +214,7 @@ func showImage(mime string, data []byte, limits imageLimits, resize bool) shownI
 		// then on.
 		return shownImage{mime: out.mime, hints: append(out.hints, imageTooBig)}
 	}
-	orientation := 1
-	if out.mime == "image/jpeg" {
-		orientation = exifOrientation(out.data)
-	}
+	orientation := orientationOf(out.mime, out.data)
 	fitted, mime, shown := fitImage(pic, orientation, limits)
 	if fitted == nil {
 		return shownImage{mime: out.mime, hints: append(out.hints, imageTooBig)}

@@ -207,27 +207,37 @@ func TestUpright(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := upright(stored, exifOrientation(data))
-		size := got.Bounds().Size()
-		if wide := size.X > size.Y; wide != (orientation < 5) {
-			t.Errorf("%d: the size is %v", orientation, size)
+		fitted, hints := FitImage(&llm.Image{MimeType: "image/heic", Data: base64.StdEncoding.EncodeToString(data)}, nil)
+		if fitted == nil {
+			t.Fatalf("%d: %q", orientation, hints)
 		}
-		seen := ""
-		for _, p := range []image.Point{{4, 4}, {size.X - 5, 4}, {4, size.Y - 5}, {size.X - 5, size.Y - 5}} {
-			r, g, _, _ := got.At(p.X, p.Y).RGBA()
-			switch {
-			case r > 0x8000 && g > 0x8000:
-				seen += "W"
-			case r > 0x8000:
-				seen += "R"
-			case g > 0x8000:
-				seen += "G"
-			default:
-				seen += "B"
+		encoded, _ := base64.StdEncoding.DecodeString(fitted.Data)
+		converted, err := png.Decode(bytes.NewReader(encoded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for how, got := range map[string]image.Image{"turned": upright(stored, exifOrientation(data)), "converted": converted} {
+			size := got.Bounds().Size()
+			if wide := size.X > size.Y; wide != (orientation < 5) {
+				t.Errorf("%s %d: the size is %v", how, orientation, size)
 			}
-		}
-		if seen != want {
-			t.Errorf("%d: got %s, want %s", orientation, seen, want)
+			seen := ""
+			for _, p := range []image.Point{{4, 4}, {size.X - 5, 4}, {4, size.Y - 5}, {size.X - 5, size.Y - 5}} {
+				r, g, _, _ := got.At(p.X, p.Y).RGBA()
+				switch {
+				case r > 0x8000 && g > 0x8000:
+					seen += "W"
+				case r > 0x8000:
+					seen += "R"
+				case g > 0x8000:
+					seen += "G"
+				default:
+					seen += "B"
+				}
+			}
+			if seen != want {
+				t.Errorf("%s %d: got %s, want %s", how, orientation, seen, want)
+			}
 		}
 	}
 }

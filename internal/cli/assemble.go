@@ -281,6 +281,9 @@ func (p *program) prepare(a *Args) (*base, error) {
 	}
 	var err error
 	if b.asked, err = p.resolveAsked(b.catalog, a); err != nil {
+		if namesDemo(a.Provider, a.Model) {
+			return nil, err // which no file has a part in
+		}
 		return nil, b.modelsFileDecided(nil, err)
 	}
 	agentFolder, sessionDir := p.sessionDirSetting()

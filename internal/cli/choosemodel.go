@@ -49,8 +49,9 @@ func (p *program) resolveAsked(c *catalog.Catalog, a *Args) (*catalog.Choice, er
 		return nil, p.unspoken(a, err)
 	}
 	if choice.Warning != "" && choice.Model.Provider == demoProvider {
-		_, err := loadDemo(p, choice.Model.ID) // no scenario of that name
-		return nil, err
+		if _, err := loadDemo(p, choice.Model.ID); err != nil { // no scenario of that name
+			return nil, err
+		}
 	}
 	if choice.Warning != "" {
 		p.warn("%s", choice.Warning)
@@ -147,7 +148,7 @@ const demoProvider = "demo"
 // them. They need no key, so they must not be there for a start that looks for
 // a model which is set up.
 func addDemo(c *catalog.Catalog, provider, pattern string) {
-	if provider != demoProvider && !strings.HasPrefix(pattern, demoProvider+"/") {
+	if !namesDemo(provider, pattern) {
 		return
 	}
 	id := pattern
@@ -155,6 +156,10 @@ func addDemo(c *catalog.Catalog, provider, pattern string) {
 		id = pattern[len(demoProvider)+1:]
 	}
 	addDemoModel(c, demoProvider, id)
+}
+
+func namesDemo(provider, pattern string) bool {
+	return provider == demoProvider || strings.HasPrefix(pattern, demoProvider+"/")
 }
 
 // addDemoModel adds the scripted models, and the file of that id as one more.

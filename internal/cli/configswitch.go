@@ -235,7 +235,8 @@ func (s *config) inherit(ctx context.Context, item *resource.Item) error {
 }
 
 // inheritOffer is inherit for a resource of a package. An entry that was there for
-// switches alone goes with the last one.
+// switches of the person's package alone goes with the last one; the project's own
+// packages stay.
 func (s *config) inheritOffer(ctx context.Context, item *resource.Item, edit func(list []jsontext.Value, folder string, override bool) resource.FilterEdit) error {
 	place, _ := s.place(item.Source.Source, settings.Scope(item.Source.Scope))
 	return s.w.store.EditPackages(ctx, settings.Project, func(list []jsontext.Value) ([]settings.Change, error) {
@@ -252,7 +253,7 @@ func (s *config) inheritOffer(ctx context.Context, item *resource.Item, edit fun
 		switch empty := len(e.Drop) == len(filters) && len(e.Add) == 0; {
 		case len(e.Drop) == 0:
 			return nil, nil
-		case empty && !others && string(jsonwire.Get(list[i], "autoload")) == "false":
+		case empty && !others && item.Source.Scope == resource.User && string(jsonwire.Get(list[i], "autoload")) == "false":
 			return []settings.Change{settings.Unset(name)}, nil
 		case empty:
 			return []settings.Change{settings.Unset(name + "." + item.Kind)}, nil
