@@ -8,17 +8,37 @@ import (
 	"iter"
 )
 
-// orientationOf is exifOrientation of a JPEG, and 1 for any other picture.
+// orientationOf is how a JPEG or WebP wants to be turned, 1 to 8 as Exif counts; 1,
+// which is upright, for pictures that do not say. Encoding a picture anew loses the
+// note, so the picture itself has to be turned.
 func orientationOf(mime string, data []byte) int {
-	if mime != "image/jpeg" {
-		return 1
+	switch mime {
+	case "image/jpeg":
+		return exifOrientation(data)
+	case "image/webp":
+		return webpOrientation(data)
 	}
-	return exifOrientation(data)
+	return 1
 }
 
-// exifOrientation is how a JPEG wants to be turned, 1 to 8 as Exif counts; 1,
-// which is upright, also for pictures that do not say. Encoding a picture anew
-// loses the note, so the picture itself has to be turned.
+// webpOrientation is that of the chunk EXIF. Some begin it as a JPEG does.
+func webpOrientation(data []byte) int {
+	const header, chunkHeader = 12, 8
+	for at := header; at+chunkHeader <= len(data); {
+		name, size := string(data[at:at+4]), int64(binary.LittleEndian.Uint32(data[at+4:]))
+		body := data[at+chunkHeader:]
+		if size > int64(len(body)) {
+			return 1
+		}
+		if name == "EXIF" {
+			return tiffOrientation(bytes.TrimPrefix(body[:size], []byte("Exif\x00\x00")))
+		}
+		at += chunkHeader + int(size+size%2)
+	}
+	return 1
+}
+
+// exifOrientation is that of a JPEG.
 func exifOrientation(data []byte) int {
 	for marker, body := range jpegSegments(data) {
 		if exif, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok && marker == 0xE1 {

@@ -12,6 +12,7 @@ func FuzzImageHeaders(f *testing.F) {
 	f.Add([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\xff\xff\xff\xffacTL"))
 	f.Add([]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0c\x00\x00\x00\x01\x00\x01\x00\x01\x00\x08\x00"))
 	f.Add([]byte("\xff\xd8\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00"))
+	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPEXIF\x1a\x00\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		switch mime := sniffImage(data); mime {
 		case "", "image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp":
@@ -21,8 +22,10 @@ func FuzzImageHeaders(f *testing.F) {
 		default:
 			t.Errorf("sniffed %q", mime)
 		}
-		if o := exifOrientation(data); o < 1 || o > 8 {
-			t.Errorf("orientation %d", o)
+		for _, mime := range []string{"image/jpeg", "image/webp"} {
+			if o := orientationOf(mime, data); o < 1 || o > 8 {
+				t.Errorf("orientation %d of %s", o, mime)
+			}
 		}
 	})
 }

@@ -124,25 +124,24 @@ const (
 	imageUnconverted = "[Image omitted: could not be converted to a supported inline image format.]"
 )
 
-// FitImage is a picture of a prompt within the limits of a model, nil for one of
-// the usual limits. hints tell the model what was done to it; the picture is nil
-// when it cannot be shown. One of a type that models do not take becomes a PNG, and
-// one whose type is not that of its bytes gets theirs, as a service would refuse it.
-func FitImage(img *llm.Image, m *llm.Model) (fitted *llm.Image, hints []string) {
+// FitImage is a picture of a prompt as a model takes it, nil for one of the usual
+// limits; without resize it is as large as it was. hints tell the model what was
+// done to it; the picture is nil when it cannot be shown. One of a type that models
+// do not take is converted, and one whose type is not that of its bytes gets theirs,
+// as a service would refuse it.
+func FitImage(img *llm.Image, m *llm.Model, resize bool) (fitted *llm.Image, hints []string) {
 	data, err := base64.StdEncoding.DecodeString(img.Data)
 	if err != nil {
 		return nil, []string{imageTooBig}
 	}
-	said := imageType(img.MimeType)
+	said, show := imageType(img.MimeType), showImage
 	mime := cmp.Or(sniffImage(data), said)
 	if !inlineImage(said) {
-		if data, err = asPNG(mime, data); err != nil {
-			return nil, []string{imageUnconverted}
+		show = func(mime string, data []byte, limits imageLimits, resize bool) shownImage {
+			return showConverted(said, mime, data, limits, resize)
 		}
-		mime, hints = "image/png", []string{convertedFrom(said)}
 	}
-	shown := showImage(mime, data, imageLimitsOf(m), true)
-	shown.hints = append(hints, shown.hints...)
+	shown := show(mime, data, imageLimitsOf(m), resize)
 	switch {
 	case shown.data == nil:
 		return nil, shown.hints
@@ -167,9 +166,7 @@ func inlineImage(mime string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mime)
 }
 
-func convertedFrom(mime string) string { return "[Image converted from " + mime + " to image/png.]" }
-
-// asPNG is a picture as a PNG, upright, of an animation the first frame.
+// asPNG is a picture as a PNG, upright; of an animation the first frame.
 func asPNG(mime string, data []byte) ([]byte, error) {
 	pic, err := decodeImage(mime, data)
 	if err != nil {
@@ -189,14 +186,10 @@ const maxDecoded = 640 << 20
 
 // showImage prepares a picture: models take no BMP, and none beyond the limits.
 func showImage(mime string, data []byte, limits imageLimits, resize bool) shownImage {
-	out := shownImage{mime: mime, data: data}
 	if mime == "image/bmp" {
-		converted, err := asPNG(mime, data)
-		if err != nil {
-			return shownImage{mime: mime, hints: []string{imageUnconverted}}
-		}
-		out.mime, out.data, out.hints = "image/png", converted, []string{convertedFrom(mime)}
+		return showConverted(mime, mime, data, limits, resize)
 	}
+	out := shownImage{mime: mime, data: data}
 	if !resize {
 		return out
 	}
@@ -212,18 +205,35 @@ func showImage(mime string, data []byte, limits imageLimits, resize bool) shownI
 	case err != nil:
 		// A broken picture would make a service refuse the conversation from
 		// then on.
-		return shownImage{mime: out.mime, hints: append(out.hints, imageTooBig)}
+		return shownImage{mime: out.mime, hints: []string{imageTooBig}}
 	}
 	orientation := orientationOf(out.mime, out.data)
 	fitted, mime, shown := fitImage(pic, orientation, limits)
 	if fitted == nil {
-		return shownImage{mime: out.mime, hints: append(out.hints, imageTooBig)}
+		return shownImage{mime: out.mime, hints: []string{imageTooBig}}
 	}
 	out.data, out.mime = fitted, mime
 	size := turnedSize(pic.Bounds().Size(), orientation)
 	out.hints = append(out.hints, fmt.Sprintf(
 		"[Image: original %dx%d, displayed at %dx%d. Multiply coordinates by %s to map to original image.]",
 		size.X, size.Y, shown.X, shown.Y, hundredths(float64(size.X)/float64(shown.X))))
+	return out
+}
+
+// showConverted prepares a picture of a type, from, that models do not take. Its
+// bytes are of the type mime.
+func showConverted(from, mime string, data []byte, limits imageLimits, resize bool) shownImage {
+	converted, err := asPNG(mime, data)
+	if err != nil {
+		return shownImage{mime: from, hints: []string{imageUnconverted}}
+	}
+	out := showImage("image/png", converted, limits, resize)
+	if out.data == nil {
+		out.mime = from
+		return out
+	}
+	hint := "[Image converted from " + from + " to " + out.mime + ".]"
+	out.hints = append([]string{hint}, out.hints...)
 	return out
 }
 

@@ -9,10 +9,12 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/image/bmp"
 
 	"github.com/pinch-agent/pinch/llm"
 )
@@ -159,7 +161,7 @@ func TestFitImage(t *testing.T) {
 		{"text/plain", "image/png", false, "[Image converted from text/plain to image/png.]"},
 		{"image/TIFF; x=y", "image/png", false, "[Image converted from image/tiff to image/png.]"},
 	} {
-		got, hints := FitImage(&llm.Image{MimeType: c.said, Data: base64.StdEncoding.EncodeToString(small)}, nil)
+		got, hints := FitImage(&llm.Image{MimeType: c.said, Data: base64.StdEncoding.EncodeToString(small)}, nil, true)
 		if got == nil || got.MimeType != c.mime || strings.Join(hints, "|") != c.hint {
 			t.Fatalf("%s: got %v, %q", c.said, got, hints)
 		}
@@ -169,10 +171,39 @@ func TestFitImage(t *testing.T) {
 		}
 	}
 	for said, want := range map[string]string{"image/tiff": imageUnconverted, "image/png": imageTooBig, "": imageUnconverted} {
-		got, hints := FitImage(&llm.Image{MimeType: said, Data: base64.StdEncoding.EncodeToString([]byte("no picture"))}, nil)
+		got, hints := FitImage(&llm.Image{MimeType: said, Data: base64.StdEncoding.EncodeToString([]byte("no picture"))}, nil, true)
 		if got != nil || len(hints) != 1 || hints[0] != want {
 			t.Errorf("%q: got %v, %q", said, got, hints)
 		}
+	}
+}
+
+// A hint names the type that a picture has in the end, and one that is turned when
+// it is shown is turned for good when it is converted.
+func TestConvertedImage(t *testing.T) {
+	limits := imageLimitsOf(nil)
+	limits.bytes = 6000
+	photo := encoded(t, func(b *bytes.Buffer) error { return bmp.Encode(b, noise(60, 40)) })
+	got := showImage("image/bmp", photo, limits, true)
+	if got.mime != "image/jpeg" || got.hints[0] != "[Image converted from image/bmp to image/jpeg.]" {
+		t.Errorf("%s, %q", got.mime, got.hints)
+	}
+	limits.bytes = 10
+	if got = showImage("image/bmp", photo, limits, true); got.data != nil || got.mime != "image/bmp" || !slices.Equal(got.hints, []string{imageTooBig}) {
+		t.Errorf("%s, %q", got.mime, got.hints)
+	}
+	turned := turnedJPEG(t) // 300x200, to be turned
+	for _, resize := range []bool{true, false} {
+		img, hints := FitImage(&llm.Image{MimeType: "image/heic", Data: base64.StdEncoding.EncodeToString(turned)}, nil, resize)
+		data, _ := base64.StdEncoding.DecodeString(img.Data)
+		if c, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || c.Width != 200 || c.Height != 300 || hints[0] != "[Image converted from image/heic to image/png.]" {
+			t.Errorf("%v, %v, %q", c, err, hints)
+		}
+	}
+	// Without resize a picture of a type that models take stays, however large.
+	wide := &llm.Image{MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(pngOf(t, noise(2100, 1)))}
+	if img, hints := FitImage(wide, nil, false); img != wide || hints != nil {
+		t.Errorf("%v, %q", img, hints)
 	}
 }
 
@@ -207,7 +238,7 @@ func TestUpright(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fitted, hints := FitImage(&llm.Image{MimeType: "image/heic", Data: base64.StdEncoding.EncodeToString(data)}, nil)
+		fitted, hints := FitImage(&llm.Image{MimeType: "image/heic", Data: base64.StdEncoding.EncodeToString(data)}, nil, true)
 		if fitted == nil {
 			t.Fatalf("%d: %q", orientation, hints)
 		}

@@ -184,11 +184,41 @@ func crc(b []byte) uint32 {
 	return ^sum
 }
 
-// A turned photograph is scaled and its hint is about what is seen.
-func TestTurnedImageIsScaled(t *testing.T) {
+// turnedJPEG is the JPEG of all kinds, marked as one that is to be turned.
+func turnedJPEG(t *testing.T) []byte {
 	data := kinds(t)["jpeg"]
 	app1 := "Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00"
-	data = append(append([]byte("\xff\xd8\xff\xe1\x00"), byte(len(app1)+2)), append([]byte(app1), data[2:]...)...)
+	return append(append([]byte("\xff\xd8\xff\xe1\x00"), byte(len(app1)+2)), append([]byte(app1), data[2:]...)...)
+}
+
+// turnedWebP is a WebP marked in the same way.
+func turnedWebP(t *testing.T, prefix string) []byte {
+	exif := prefix + "II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00\x00"
+	data := append(still(t), "JUNK\x01\x00\x00\x00x\x00EXIF"...)
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(exif)))
+	return append(data, exif...)
+}
+
+func TestTurnedWebP(t *testing.T) {
+	for _, prefix := range []string{"", "Exif\x00\x00"} {
+		data := turnedWebP(t, prefix)
+		if o := orientationOf("image/webp", data); o != 6 {
+			t.Errorf("%q: orientation %d", prefix, o)
+		}
+		for n := range data {
+			if o := orientationOf("image/webp", data[:n]); o != 1 {
+				t.Errorf("%q: orientation %d in %d bytes", prefix, o, n)
+			}
+		}
+	}
+	if o := orientationOf("image/webp", still(t)); o != 1 {
+		t.Errorf("without a note: %d", o)
+	}
+}
+
+// A turned photograph is scaled and its hint is about what is seen.
+func TestTurnedImageIsScaled(t *testing.T) {
+	data := turnedJPEG(t)
 	limits := imageLimitsOf(nil)
 	limits.width, limits.height = 100, 150
 	got := showImage("image/jpeg", data, limits, true)

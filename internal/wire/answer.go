@@ -266,8 +266,7 @@ func (a *Answer) apply(s *step) {
 	}
 }
 
-// settle takes queued events as read and gives open blocks what was held back,
-// for an answer that ends before the consumer saw everything.
+// settle takes queued events as read.
 func (a *Answer) settle() {
 	var ev llm.Event
 	for a.next(&ev) {

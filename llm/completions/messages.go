@@ -501,7 +501,8 @@ func (e *encoder) messages(dst []byte, t *transcript.Transcript[encoded], prompt
 }
 
 // bridged reports whether a user speaks right after the tool result at i, to a
-// server that wants an answer in between. What says nothing is not in between.
+// server that wants an answer in between. Of messages that say nothing only those of
+// the system are in between.
 func (e *encoder) bridged(items []transcript.Item[encoded], i int) bool {
 	if !e.compat.RequiresAssistantAfterToolResult {
 		return false

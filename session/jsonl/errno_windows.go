@@ -15,11 +15,12 @@ func diskFull(err error) bool {
 
 func readOnly(err error) bool { return errors.Is(err, windows.ERROR_WRITE_PROTECT) }
 
-// dead reports whether there is no process of this number.
+// dead reports whether there is no process of this number. One of another user
+// cannot be looked at.
 func dead(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
-		return true
+		return errors.Is(err, windows.ERROR_INVALID_PARAMETER)
 	}
 	p.Release()
 	return false

@@ -183,16 +183,13 @@ func (c *command) input() (harness.Input, error) {
 	return in, r.Err()
 }
 
-// fit makes the pictures of an input fit the model; what was done to them stands
-// below the text.
+// fit makes the pictures of an input ones that the model takes; what was done to
+// them stands below the text.
 func (a *active) fit(in harness.Input) harness.Input {
-	if !a.FitImages {
-		return in
-	}
 	var images []*llm.Image
 	var notes []string
 	for _, img := range in.Images {
-		fitted, hints := tool.FitImage(img, a.Harness.Model())
+		fitted, hints := tool.FitImage(img, a.Harness.Model(), a.FitImages)
 		if fitted != nil {
 			images = append(images, fitted)
 		}

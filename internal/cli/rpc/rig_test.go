@@ -37,6 +37,7 @@ type testHost struct {
 	closed int
 	last   *harness.Harness
 	broken error // of conversations to come
+	large  bool  // pictures of prompts are not scaled
 }
 
 func newTestHost(t *testing.T, script ...faux.Response) *testHost {
@@ -62,7 +63,7 @@ func (h *testHost) converse(sess *session.Session, err error) (*Conversation, er
 	}
 	h.last = hs
 	return &Conversation{
-		Harness: hs, Dir: h.dir, FitImages: true, Models: catalog.New(catalog.Options{}),
+		Harness: hs, Dir: h.dir, FitImages: !h.large, Models: catalog.New(catalog.Options{}),
 		Shell: tool.UserShell{Env: &env.Local{Dir: h.dir, Temp: h.dir}},
 		Save: func(_ context.Context, name string, value any) error {
 			h.mu.Lock()
@@ -115,7 +116,11 @@ type rig struct {
 
 func start(t *testing.T, script ...faux.Response) *rig {
 	t.Helper()
-	host := newTestHost(t, script...)
+	return startAt(t, newTestHost(t, script...))
+}
+
+func startAt(t *testing.T, host *testHost) *rig {
+	t.Helper()
 	r, out := newRig(t, host), (*io.PipeReader)(nil)
 	in, inW := io.Pipe()
 	out, outW := io.Pipe()

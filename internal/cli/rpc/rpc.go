@@ -27,7 +27,7 @@ type Conversation struct {
 	Scope     []catalog.Choice // models to go round; none for all that are set up
 	Templates []resource.Template
 	Skills    []resource.Skill
-	FitImages bool // scale pictures of prompts to what the model takes
+	FitImages bool // scale large pictures of prompts down
 	// Save writes a setting of the person, named with dots.
 	Save  func(ctx context.Context, name string, value any) error
 	Close func() // closes the harness and what belongs to it

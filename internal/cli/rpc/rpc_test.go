@@ -10,6 +10,7 @@ import (
 	"image"
 	"image/png"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -549,6 +550,22 @@ func TestPictures(t *testing.T) {
 	}
 	if m[2].(map[string]any)["data"] != small["data"] {
 		t.Error("a small picture was changed")
+	}
+	r.end()
+
+	// Not scaled, one of a type that models do not take is converted all the same.
+	host := newTestHost(t, faux.Say("seen"))
+	host.large = true
+	r = startAt(t, host)
+	wide := picture(3000, 10)
+	other := maps.Clone(wide)
+	other["mimeType"] = "image/tiff"
+	r.data("prompt", "message", "see", "images", []any{wide, other})
+	r.wait(1, typed("agent_settled"))
+	m = r.data("get_messages")["messages"].([]any)[0].(map[string]any)["content"].([]any)
+	text = m[0].(map[string]any)["text"].(string)
+	if len(m) != 3 || text != "see\n\n[Image converted from image/tiff to image/png.]" || m[1].(map[string]any)["data"] != wide["data"] || m[2].(map[string]any)["mimeType"] != "image/png" {
+		t.Errorf("%d parts: %q", len(m), text)
 	}
 	r.end()
 }
