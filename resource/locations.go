@@ -38,10 +38,14 @@ type Entries struct {
 }
 
 // forRun gives the files of a kind for one run to add: those of the packages named
-// for it, and then those of everywhere, which None leaves to note.
+// for it, and then those of everywhere, which None leaves to note where a person
+// names files that may be among them.
 func (k kind) forRun(p Places, add, note func(files []located, problems []Diagnostic)) {
 	k.ofPackages(p.Packages, Temporary, add)
 	if p.None {
+		if len(p.Paths)+len(p.Found) == 0 {
+			return
+		}
 		add = note
 	}
 	k.everywhere(p, add)
