@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pinch-agent/pinch/internal/gitsource"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
@@ -145,8 +146,9 @@ func locatePackage(source, folder string, scope Scope, f Folders) (dir, identity
 		}
 		return installed("npm", "node_modules", filepath.FromSlash(name)), "npm:" + name
 	case GitPackage:
-		repo, ok := gitRepository(source)
-		if !ok {
+		git, ok := gitsource.Parse(source)
+		repo := git.Repository()
+		if !ok || !safeSegments(repo) {
 			return "", source
 		}
 		return installed("git", filepath.FromSlash(repo)), "git:" + repo
@@ -167,28 +169,6 @@ func npmName(spec string) (name string, ok bool) {
 	name, _, _ = strings.Cut(spec, "@")
 	name = scope + name
 	return name, safeSegments(strings.TrimPrefix(name, "@"))
-}
-
-// gitRepository is HOST/PATH of the source of a repository, without its ref.
-func gitRepository(source string) (repo string, ok bool) {
-	if !strings.HasPrefix(source, "git://") {
-		source = strings.TrimPrefix(source, "git:")
-	}
-	if _, rest, isAddress := strings.Cut(source, "://"); isAddress {
-		source = rest
-	} else if host, rest, isShort := strings.Cut(source, ":"); isShort && !strings.Contains(host, "/") {
-		source = host + "/" + rest // git@host:path
-	}
-	host, repo, ok := strings.Cut(source, "/")
-	if !ok {
-		return "", false
-	}
-	host = strings.ToLower(host[strings.LastIndexByte(host, '@')+1:])
-	host, _, _ = strings.Cut(host, ":") // a port
-	repo, _, _ = strings.Cut(repo, "@")
-	repo, _, _ = strings.Cut(repo, "#")
-	repo = host + "/" + strings.TrimSuffix(strings.Trim(repo, "/"), ".git")
-	return repo, safeSegments(repo)
 }
 
 // safeSegments reports whether a path of names stays below the folder that it

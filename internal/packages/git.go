@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/pinch-agent/pinch/internal/gitsource"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
@@ -27,65 +27,35 @@ type repository struct {
 	protocols []string
 }
 
-// splitRef takes the ref off a source: what is behind the first @ or # of its
-// path.
-func splitRef(source string) (address, ref string) {
-	path := 0
-	if _, rest, ok := strings.Cut(source, "://"); ok {
-		path = len(source) - len(rest)
-	} else if host, _, ok := strings.Cut(source, ":"); ok && !strings.Contains(host, "/") { // user@host:path
-		path = len(host)
-	}
-	if i := strings.IndexByte(source[path:], '/'); i >= 0 && source[path] != ':' {
-		path += i
-	}
-	if i := strings.IndexAny(source[path:], "@#"); i >= 0 {
-		return source[:path+i], source[path+i+1:]
-	}
-	return source, ""
-}
-
 // refForm is what a ref may look like: nothing that git takes for an option or
 // for a rule of how refs are stored.
 var refForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`) })
 
+// hostForm and portForm leave out what git, ssh and an address give a meaning of
+// its own, of addresses by number the colons.
+var (
+	hostForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pM\pN._-]*$`) })
+	userForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`) })
+	portForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,5}$`) })
+)
+
 func parseGit(source string, protocols []string) (repository, error) {
-	source = jsonwire.Trim(source)
-	if !strings.HasPrefix(source, "git://") {
-		source = strings.TrimPrefix(source, "git:")
-	}
-	r := repository{protocols: protocols}
-	r.address, r.ref = splitRef(source)
-	if r.ref != "" && (!refForm().MatchString(r.ref) || strings.Contains(r.ref, "..") || strings.Contains(r.ref, "@{")) {
-		return r, faultf(Invalid, "%q is no branch, tag or commit", clip(r.ref))
-	}
-	if strings.ContainsFunc(r.address, func(c rune) bool { return unicode.IsControl(c) || unicode.IsSpace(c) }) || strings.HasPrefix(r.address, "-") {
+	s, ok := gitsource.Parse(jsonwire.Trim(source))
+	r := repository{address: s.Address(), ref: s.Ref, protocols: protocols}
+	switch {
+	case !ok:
 		return r, faultf(Invalid, "it is no address of a repository")
-	}
-	if !strings.Contains(r.address, "://") {
-		host, path, short := strings.Cut(r.address, ":")
-		if short && !strings.Contains(host, "/") {
-			user, name, ok := strings.Cut(host, "@")
-			if !ok {
-				user, name = "git", host
-			}
-			r.address = "ssh://" + user + "@" + name + "/" + strings.TrimPrefix(path, "/")
-		} else {
-			r.address = "https://" + r.address
-		}
-	}
-	u, err := url.Parse(r.address)
-	if err != nil || u.Hostname() == "" && u.Scheme != "file" || strings.HasPrefix(u.Hostname(), "-") || strings.ContainsAny(r.address, "?#%\\") {
-		return r, faultf(Invalid, "it is no address of a repository")
-	}
-	if strings.Contains(u.Hostname(), ":") { // which git and the settings read differently
-		return r, faultf(Invalid, "its host is no name").advise("give the host of the repository by its name")
-	}
-	if !slices.Contains(protocols, u.Scheme) {
-		return r, faultf(Invalid, "repositories are fetched by https and ssh, not by %s", u.Scheme)
-	}
-	if _, password := u.User.Password(); password || u.User != nil && u.Scheme != "ssh" {
+	case !slices.Contains(protocols, s.Scheme):
+		return r, faultf(Invalid, "repositories are fetched by https and ssh, not by %s", clip(s.Scheme))
+	case strings.Contains(s.User, ":") || s.User != "" && s.Scheme != "ssh":
 		return r, faultf(Invalid, "there is a key in the address").advise("leave it to git's credential helper")
+	case s.Host == "" && s.Scheme != "file" || s.Host != "" && !hostForm().MatchString(s.Host):
+		return r, faultf(Invalid, "its host is no name").advise("give the host of the repository by its name")
+	case s.User != "" && !userForm().MatchString(s.User), s.Port != "" && !portForm().MatchString(s.Port),
+		s.Path == "", strings.ContainsAny(s.Path, "?%\\"), strings.ContainsFunc(s.Path, func(c rune) bool { return unicode.IsControl(c) || unicode.IsSpace(c) }):
+		return r, faultf(Invalid, "it is no address of a repository")
+	case s.Ref != "" && (!refForm().MatchString(s.Ref) || strings.Contains(s.Ref, "..") || strings.Contains(s.Ref, "@{")):
+		return r, faultf(Invalid, "%q is no branch, tag or commit", clip(s.Ref))
 	}
 	return r, nil
 }

@@ -93,6 +93,8 @@ func TestGitSources(t *testing.T) {
 		"git:git@example.com:a@v1":                 "ssh://git@example.com/a v1",
 		"git:git@example.com:a":                    "ssh://git@example.com/a ",
 		"https://example.com/me/a.git":             "https://example.com/me/a.git ",
+		"git:HTTPS://Example.com//me/a.git/":       "https://example.com/me/a.git ",
+		"git:hTtps://bücher.example/m":             "https://bücher.example/m ",
 		"https://example.com:8443/me/a#0123abcd":   "https://example.com:8443/me/a 0123abcd",
 		"ssh://git@example.com:2222/me/a@main":     "ssh://git@example.com:2222/me/a main",
 		"git:https://example.com/me/a@v1.0.0-rc.1": "https://example.com/me/a v1.0.0-rc.1",
@@ -108,6 +110,7 @@ func TestGitSources(t *testing.T) {
 		"git:example.com/a@--upload-pack=x", "git:example.com/a@-x", "git:example.com/a@a:b", "git:example.com/a@a..b", "git:example.com/a@HEAD^", "git:example.com/a@x*",
 		"git:-oProxyCommand=x:a/b", "git:-x/a", "https://-x/a", "ssh://-oProxyCommand=x/a", "https://example.com/a b", "https://example.com/a\nb", "https://example.com/a?x=y",
 		"ssh://0:0é://0", "https://[::1]/me/a", "git:git@[::1]:me/a",
+		"https://example.com/", "git:example.com/@v1", "https://example.com:x/a", "ssh://a b@example.com/a", "https://example.com", "git:",
 	} {
 		if r, err := parseGit(bad, []string{"https", "ssh"}); err == nil {
 			t.Errorf("%s: %+v", bad, r)
@@ -180,7 +183,7 @@ func TestPinned(t *testing.T) {
 func FuzzGitSources(f *testing.F) {
 	for _, s := range []string{
 		"git:git@example.com:me/a.git@feature/x", "https://example.com:8443/me/a#0123abcd", "ssh://git@example.com:2222/me/a@main", "git:https://example.com/me/a@v1",
-		"git:example.com/me@x/a", "https://example.com@evil.example/a/b", "ssh://a@b@c/d", "git:a:b/c:d", "https://example.com#x/y", "git:example.com/%2e%2e/x", "git:EXAMPLE.com/a/b/",
+		"git:example.com/me@x/a", "https://example.com@evil.example/a/b", "ssh://a@b@c/d", "git:a:b/c:d", "https://example.com#x/y", "git:example.com/%2e%2e/x", "git:EXAMPLE.com/a/b/", "git:hTtps://example.com/m",
 	} {
 		f.Add(s)
 	}
@@ -194,7 +197,7 @@ func FuzzGitSources(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, ok := folders.PlacePackage(r.address, "/a", resource.User)
+		again, ok := folders.PlacePackage("git:"+r.address, "/a", resource.User)
 		if !ok || again.Identity != place.Identity {
 			t.Errorf("%q is %s, and %s is fetched as %s", source, place.Identity, again.Identity, r.address)
 		}

@@ -18,7 +18,7 @@ import (
 const module = "github.com/pinch-agent/pinch/"
 
 // leaves may be imported by every package: they import nothing of ours.
-var leaves = []string{"internal/jsonwire", "internal/jsonschema", "internal/regular", "internal/version", "internal/invoke", "internal/jsonedit", "internal/sharedfile", "internal/spelling", "internal/panics"}
+var leaves = []string{"internal/jsonwire", "internal/jsonschema", "internal/regular", "internal/version", "internal/invoke", "internal/jsonedit", "internal/gitsource", "internal/sharedfile", "internal/spelling", "internal/panics"}
 
 type rule struct {
 	pkg string
@@ -35,6 +35,7 @@ var rules = []rule{
 	{"internal/version", nil},
 	{"internal/invoke", nil},
 	{"internal/jsonedit", nil},
+	{"internal/gitsource", nil},
 	{"internal/sharedfile", nil},
 	{"internal/spelling", nil},
 	{"internal/panics", nil},
