@@ -20,10 +20,21 @@ func (p *parser) classItems(open int) set {
 	p.next()
 	p.skipSpace()
 	negated := p.accept("^")
-	var s set      // the operand so far
+	var spans []span // of the operand so far, in no order
+	most := 1024     // spans that are held before they are put in order
+	add := func(s set) {
+		if spans = append(spans, s...); len(spans) > most {
+			spans = newSet(spans...)
+			most = max(most, 2*len(spans))
+		}
+	}
 	var left set   // what stands before the last operator
 	operator := "" // the last operator; "" for none yet
 	finish := func() {
+		s := newSet(spans...)
+		if p.flags.fold {
+			s = s.fold(p.flags.ascii)
+		}
 		switch operator {
 		case "":
 			left = s
@@ -34,16 +45,16 @@ func (p *parser) classItems(open int) set {
 		case "~~":
 			left = left.union(s).intersect(left.intersect(s).not(maxSymbol))
 		}
-		s = nil
+		spans = nil
 	}
 	p.skipSpace()
 	// Right after the opening, dashes and then one closing bracket are literal.
 	for p.accept("-") {
-		s = s.union(set{{'-', '-'}})
+		add(set{{'-', '-'}})
 		p.skipSpace()
 	}
-	if len(s) == 0 && p.accept("]") {
-		s = s.union(set{{']', ']'}})
+	if len(spans) == 0 && p.accept("]") {
+		add(set{{']', ']'}})
 	}
 	for {
 		p.skipSpace()
@@ -62,12 +73,12 @@ func (p *parser) classItems(open int) set {
 			p.pos += 2
 		case p.peek() == '[':
 			if named := p.posixClass(); named != nil {
-				s = s.union(named)
+				add(named)
 			} else {
-				s = s.union(p.class())
+				add(p.class())
 			}
 		default:
-			s = s.union(p.classRange(open))
+			add(p.classRange(open))
 		}
 	}
 }
@@ -123,11 +134,7 @@ func (p *parser) classRange(open int) set {
 			p.fail(start, p.pos, "invalid character class range, the start must be <= the end")
 		}
 	}
-	s := set{{lo, hi}}
-	if p.flags.fold {
-		s = s.fold(p.flags.ascii)
-	}
-	return s
+	return set{{lo, hi}}
 }
 
 // classMember reads one symbol of a class, or an escape that stands for a

@@ -82,6 +82,8 @@ func TestLines(t *testing.T) {
 		{`[^]a]`, "]\na\nb", "b"},
 		{`[-a]`, "-\na\nb", "-,a"},
 		{`[a-]`, "-\na\nb", "-,a"},
+		{`(?i)[k--s]`, "\u212a\nſ\nK", "\u212a,K"},
+		{`(?i)[[:^lower:]a]`, "b\n1\nA", "1,A"},
 		{`[\d\-x]`, "1\n-\nx\ny", "1,-,x"},
 		{`\p{Greek}`, "α\na", "α"},
 		{`\p{Script=Greek}\P{L}`, "α1\nαa", "α1"},
@@ -135,6 +137,7 @@ func TestSyntaxErrors(t *testing.T) {
 		`\p{Foo}`:    "    \\p{Foo}\n    ^^^^^^^\nerror: Unicode property not found",
 		"(?z)a":      "    (?z)a\n      ^\nerror: unrecognized flag",
 		"(?i":        "    (?i\n       ^\nerror: expected flag but got end of regex",
+		"\\u006Ù":    "    \\u006Ù\n         ^\nerror: invalid hexadecimal digit",
 		`\x{110000}`: "    \\x{110000}\n       ^^^^^^\nerror: hexadecimal literal is not a Unicode scalar value",
 	} {
 		_, err := Compile(pattern, Options{})
@@ -152,7 +155,7 @@ func TestSyntaxErrors(t *testing.T) {
 			t.Errorf("%.30q: %v", pattern, err)
 		}
 	}
-	for _, pattern := range []string{strings.Repeat("(", 100_000), strings.Repeat("[", 100_000)} {
+	for _, pattern := range []string{strings.Repeat("(", 100_000), strings.Repeat("[", 100_000), "a" + strings.Repeat("{1}", 100_000)} {
 		if _, err := Compile(pattern, Options{}); err == nil {
 			t.Errorf("%.30q compiles", pattern)
 		}
@@ -337,6 +340,7 @@ func FuzzSearch(f *testing.F) {
 	for _, p := range []string{"a", "(?i)Ab|c", `\bé+\W`, "[a&&[^b]]", `\p{Greek}{2,3}?`, "(?x) a #\n b", `(?-u)\xff$`, "[[:^word:]-x]", `\x{61}|\u0062`} {
 		f.Add(p, "ab\néx \xff\nαβ", false)
 	}
+	f.Add("a|\\u006Ù", "a", false) // a character that is cut where digits end
 	f.Fuzz(func(t *testing.T, pattern, text string, literal bool) {
 		re, err := Compile(pattern, Options{Literal: literal, IgnoreCase: len(text)%2 == 0})
 		if err != nil {

@@ -91,7 +91,7 @@ type parser struct {
 	flags flags
 	depth int
 	names map[string]bool
-	// properties are those met so far.
+	// properties are those met so far, and the classes of letters such as \w.
 	properties map[string]set
 }
 
@@ -183,6 +183,7 @@ func (p *parser) alternation() *node {
 
 func (p *parser) concat() *node {
 	cat := &node{}
+	repeated := 0 // how often the last part is repeated already
 	for {
 		p.skipSpace()
 		start := p.pos
@@ -198,6 +199,10 @@ func (p *parser) concat() *node {
 			}
 			last := &cat.subs[len(cat.subs)-1]
 			*last = p.repeat(*last)
+			if repeated++; p.depth+repeated > maxDepth {
+				p.fail(start, p.pos, "exceeds the depth to which groups can be nested")
+			}
+			continue
 		case '(':
 			if n := p.group(); n != nil {
 				cat.subs = append(cat.subs, n)
@@ -205,6 +210,7 @@ func (p *parser) concat() *node {
 		default:
 			cat.subs = append(cat.subs, p.atom())
 		}
+		repeated = 0
 	}
 }
 
@@ -474,13 +480,9 @@ func (p *parser) classEscape() set {
 	ascii := p.flags.ascii
 	var s set
 	r := p.peek()
-	switch unicode.ToLower(r) {
-	case 'd':
-		s = digits(ascii)
-	case 's':
-		s = spaces(ascii)
-	case 'w':
-		s = words(ascii)
+	switch kind := unicode.ToLower(r); kind {
+	case 'd', 's', 'w':
+		s = p.perl(kind, ascii)
 	case 'p':
 		p.next()
 		return p.property(start, r == 'P')
@@ -491,6 +493,17 @@ func (p *parser) classEscape() set {
 	p.next()
 	if unicode.IsUpper(r) {
 		s = p.negate(s)
+	}
+	return s
+}
+
+// perl is what \d, \s or \w stands for.
+func (p *parser) perl(kind rune, ascii bool) set {
+	key := fmt.Sprintf("\\%c %t", kind, ascii)
+	s, known := p.properties[key]
+	if !known {
+		s = map[rune]func(bool) set{'d': digits, 's': spaces, 'w': words}[kind](ascii)
+		p.properties[key] = s
 	}
 	return s
 }
@@ -597,11 +610,13 @@ func (p *parser) hex(digits int) rune {
 		p.fail(start, len(p.src), "incomplete escape sequence, reached end of pattern prematurely")
 	}
 	v := rune(0)
-	for i, r := range p.src[start:end] {
+	for at := start; at < end; {
+		r, n := utf8.DecodeRuneInString(p.src[at:]) // of a character that is no digit all of it
 		d, err := strconv.ParseUint(string(r), 16, 8)
 		if err != nil {
-			p.fail(start+i, start+i+utf8.RuneLen(r), "invalid hexadecimal digit")
+			p.fail(at, at+n, "invalid hexadecimal digit")
 		}
+		at += n
 		if v <= unicode.MaxRune {
 			v = v<<4 | rune(d)
 		}
