@@ -52,7 +52,7 @@ func parseGit(source string, protocols []string) (repository, error) {
 	case s.Host == "" && s.Scheme != "file" || s.Host != "" && !hostForm().MatchString(s.Host):
 		return r, faultf(Invalid, "its host is no name").advise("give the host of the repository by its name")
 	case s.User != "" && !userForm().MatchString(s.User), s.Port != "" && !portForm().MatchString(s.Port),
-		s.Path == "", strings.ContainsAny(s.Path, "?%\\"), strings.ContainsFunc(s.Path, func(c rune) bool { return unicode.IsControl(c) || unicode.IsSpace(c) }):
+		s.Path == "", strings.ContainsAny(s.Path, "?%\\"), strings.ContainsFunc(s.Path, func(c rune) bool { return unicode.IsSpace(c) || unseen(c) }):
 		return r, faultf(Invalid, "it is no address of a repository")
 	case s.Ref != "" && (!refForm().MatchString(s.Ref) || strings.Contains(s.Ref, "..") || strings.Contains(s.Ref, "@{")):
 		return r, faultf(Invalid, "%q is no branch, tag or commit", clip(s.Ref))

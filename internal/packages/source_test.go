@@ -108,7 +108,7 @@ func TestGitSources(t *testing.T) {
 	for _, bad := range []string{
 		"http://example.com/me/a", "git://example.com/me/a", "git:file:///etc/x", "git:ext::sh -c x/y", "https://me:key@example.com/a", "https://key@example.com/a",
 		"git:example.com/a@--upload-pack=x", "git:example.com/a@-x", "git:example.com/a@a:b", "git:example.com/a@a..b", "git:example.com/a@HEAD^", "git:example.com/a@x*",
-		"git:-oProxyCommand=x:a/b", "git:-x/a", "https://-x/a", "ssh://-oProxyCommand=x/a", "https://example.com/a b", "https://example.com/a\nb", "https://example.com/a?x=y",
+		"git:-oProxyCommand=x:a/b", "git:-x/a", "https://-x/a", "ssh://-oProxyCommand=x/a", "https://example.com/a b", "https://example.com/a\nb", "git:example.com/a\ufeff@v1", "https://example.com/\u200ba", "https://example.com/a?x=y",
 		"ssh://0:0é://0", "https://[::1]/me/a", "git:git@[::1]:me/a",
 		"https://example.com/", "git:example.com/@v1", "https://example.com:x/a", "ssh://a b@example.com/a", "https://example.com", "git:",
 	} {
@@ -183,7 +183,7 @@ func TestPinned(t *testing.T) {
 func FuzzGitSources(f *testing.F) {
 	for _, s := range []string{
 		"git:git@example.com:me/a.git@feature/x", "https://example.com:8443/me/a#0123abcd", "ssh://git@example.com:2222/me/a@main", "git:https://example.com/me/a@v1",
-		"git:example.com/me@x/a", "https://example.com@evil.example/a/b", "ssh://a@b@c/d", "git:a:b/c:d", "https://example.com#x/y", "git:example.com/%2e%2e/x", "git:EXAMPLE.com/a/b/", "git:hTtps://example.com/m",
+		"git:example.com/me@x/a", "https://example.com@evil.example/a/b", "ssh://a@b@c/d", "git:a:b/c:d", "https://example.com#x/y", "git:example.com/%2e%2e/x", "git:EXAMPLE.com/a/b/", "git:hTtps://example.com/m", "git:0/\ufeff#",
 	} {
 		f.Add(s)
 	}

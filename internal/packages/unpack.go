@@ -232,7 +232,7 @@ func badName(name string) string {
 		return "is not UTF-8"
 	case strings.ContainsRune(name, '\\'):
 		return "has a backslash"
-	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }):
+	case strings.ContainsFunc(name, unseen):
 		return "has characters that cannot be seen"
 	}
 	for part := range strings.SplitSeq(name, "/") {
@@ -252,6 +252,9 @@ func badName(name string) string {
 	}
 	return ""
 }
+
+// unseen are characters that cannot be seen, a byte order mark among them.
+func unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 func clip(s string) string {
 	if len(s) > 100 {
