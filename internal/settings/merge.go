@@ -55,10 +55,21 @@ func changeList(list, changes []string) []string {
 	return list
 }
 
-// migrate renames keys of old files. An old key gives way to a new one beside it.
-func migrate(o object) object {
-	o = move(o, "queueMode", "steeringMode", func(v jsontext.Value) jsontext.Value { return v })
-	o = move(o, "websockets", "transport", func(v jsontext.Value) jsontext.Value {
+// migrate renames keys of old files. counted is what of the settings counts: an old
+// key whose value does not stays as it is, and one whose value does gives way to a
+// new one beside it that counts too.
+func migrate(o, counted object) object {
+	move := func(old, name string, convert func(jsontext.Value) jsontext.Value) {
+		v := o.get(old)
+		if w := convert(v); w != nil && counted.has(old) {
+			o = o.without(old)
+			if !counted.has(name) {
+				o = o.set(name, w)
+			}
+		}
+	}
+	move("queueMode", "steeringMode", func(v jsontext.Value) jsontext.Value { return v })
+	move("websockets", "transport", func(v jsontext.Value) jsontext.Value {
 		switch string(v) {
 		case "true":
 			return jsontext.Value(`"websocket"`)
@@ -69,7 +80,8 @@ func migrate(o object) object {
 	})
 	if v := o.get("skills"); isObject(v) {
 		old, _ := parseObject(v)
-		if on := old.get("enableSkillCommands"); on != nil && !o.has("enableSkillCommands") {
+		on := counted.at([]string{"skills", "enableSkillCommands"})
+		if on != nil && !counted.has("enableSkillCommands") {
 			o = o.set("enableSkillCommands", on)
 		}
 		if dirs := stringList(old.get("customDirectories")); len(dirs) > 0 {
@@ -78,36 +90,18 @@ func migrate(o object) object {
 			o = o.without("skills")
 		}
 	}
-	if v := o.get("retry"); isObject(v) {
-		retry, _ := parseObject(v)
-		if old := retry.get("maxDelayMs"); old != nil {
-			retry = retry.without("maxDelayMs")
-			var provider object
-			if p := retry.get("provider"); isObject(p) {
-				provider, _ = parseObject(p)
-			}
-			if !provider.has("maxRetryDelayMs") {
-				provider = provider.set("maxRetryDelayMs", old)
-			}
-			retry = retry.set("provider", provider.append(nil))
-			o = o.set("retry", retry.append(nil))
+	if old := counted.at([]string{"retry", "maxDelayMs"}); old != nil {
+		retry, _ := parseObject(o.get("retry"))
+		retry = retry.without("maxDelayMs")
+		var provider object
+		if p := retry.get("provider"); isObject(p) {
+			provider, _ = parseObject(p)
 		}
-	}
-	return o
-}
-
-func move(o object, old, name string, convert func(jsontext.Value) jsontext.Value) object {
-	v := o.get(old)
-	if v == nil {
-		return o
-	}
-	w := convert(v)
-	if w == nil {
-		return o
-	}
-	o = o.without(old)
-	if !o.has(name) {
-		o = o.set(name, w)
+		if counted.at([]string{"retry", "provider", "maxRetryDelayMs"}) == nil {
+			provider = provider.set("maxRetryDelayMs", old)
+		}
+		retry = retry.set("provider", provider.append(nil))
+		o = o.set("retry", retry.append(nil))
 	}
 	return o
 }

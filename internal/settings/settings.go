@@ -92,8 +92,10 @@ func newFile(path string, content []byte, project bool) *File {
 	if len(content) == 0 {
 		return f // made, and not written yet
 	}
-	content = bytes.TrimPrefix(content, []byte("\xEF\xBB\xBF"))
 	plain := jsonedit.Plain(content)
+	if rest, marked := bytes.CutPrefix(content, []byte("\xEF\xBB\xBF")); marked {
+		content, plain = rest, plain[len(plain)-len(rest):] // the mark is in no column
+	}
 	if _, err := parseObject(plain); err != nil {
 		f.Err = &FileError{Path: path, Op: "parse", Cause: locate(content, err)}
 		return f
@@ -102,7 +104,7 @@ func newFile(path string, content []byte, project bool) *File {
 	for _, p := range problems {
 		p.Path = path
 	}
-	f.root, f.Problems = migrate(root), problems
+	f.root, f.Problems = migrate(slices.Clone(root), root), problems
 	return f
 }
 

@@ -151,6 +151,11 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"retry":{"maxDelayMs":1},"skills":{"customDirectories":["a"]}}`)
 	f.Add(`{"defaultTools":["+a","-b"],"a":{"b":{"c":null}}}`)
 	f.Add("{\n\t\"queueMode\": \"all\", // x\n\t\"websockets\": true,\n\t\"stearingMode\": 1, \"theme\": 1, \"theme\": [],\n}")
+	f.Add(`{"queueMode":"all","steeringMode":5,"websockets":true,"transport":{},"skills":{"enableSkillCommands":true},"enableSkillCommands":"x"}`)
+	f.Add(`{"retry":{"maxDelayMs":1,"provider":{"maxRetryDelayMs":"x"}},"queueMode":null,"steeringMode":[]}`)
+	f.Add(`{"retry":{"maxDelayMs":"x","provider":null}}`)
+	f.Add("\ufeff\ufeff{}")
+	f.Add("\ufeff{\"them\":1}")
 	f.Fuzz(func(t *testing.T, text string) {
 		file := Parse("f", []byte(text))
 		s := Merge(file, file)

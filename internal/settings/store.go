@@ -308,15 +308,19 @@ func (f *File) secret() bool {
 
 // modernize gives settings of old names those of today, in the text.
 func modernize(text []byte) ([]byte, error) {
-	before, err := parseObject(jsonedit.Plain(text))
+	plain := jsonedit.Plain(text)
+	before, err := parseObject(plain)
 	if err != nil {
 		return nil, err
 	}
+	counted, _ := checkText(plain, false)
 	skills, _ := parseObject(before.get("skills"))
-	foreign := slices.ContainsFunc(skills, func(m member) bool { return oldSkills()[m.name] == nil })
-	for _, d := range compare(before, migrate(slices.Clone(before)), false) {
+	foreign := slices.ContainsFunc(skills, func(m member) bool {
+		return oldSkills()[m.name] == nil || counted.at([]string{"skills", m.name}) == nil
+	})
+	for _, d := range compare(before, migrate(slices.Clone(before), counted), false) {
 		switch {
-		case d.path[0] == "skills" && foreign: // what is unknown in it has to stay
+		case d.path[0] == "skills" && foreign: // what is unknown in it, or does not count, has to stay
 		case d.now == nil:
 			text, err = jsonedit.Unset(text, d.path...)
 		default:

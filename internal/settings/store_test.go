@@ -291,6 +291,16 @@ func TestModernize(t *testing.T) {
 		{`{"skills": {"enableSkillCommands": false}}`, `{"enableSkillCommands": false}`},
 		{`{"skills": {"enableSkillCommands": false, "mine": 1}}`, `{"skills": {"enableSkillCommands": false, "mine": 1}, "enableSkillCommands": false}`},
 		{`{"websockets": "x"}`, `{"websockets": "x"}`},
+		// What does not count replaces nothing and stays where it is.
+		{`{"queueMode": 5}`, `{"queueMode": 5}`},
+		{`{"queueMode": 5, "steeringMode": "all"}`, `{"queueMode": 5, "steeringMode": "all"}`},
+		{`{"queueMode": "all", "steeringMode": 5}`, `{"steeringMode": "all"}`},
+		{`{"queueMode": "all", "steeringMode": "one-at-a-time"}`, `{"steeringMode": "one-at-a-time"}`},
+		{`{"websockets": true, "transport": 5}`, `{"transport": "websocket"}`},
+		{`{"skills": {"enableSkillCommands": true}, "enableSkillCommands": 5}`, `{"enableSkillCommands": true}`},
+		{`{"skills": {"enableSkillCommands": 5}}`, `{"skills": {"enableSkillCommands": 5}}`},
+		{`{"retry": {"maxDelayMs": 1, "provider": {"maxRetryDelayMs": "x"}}}`, `{"retry": {"provider": {"maxRetryDelayMs": 1}}}`},
+		{`{"retry": {"maxDelayMs": "x", "provider": null}}`, `{"retry": {"maxDelayMs": "x", "provider": null}}`},
 	} {
 		got, err := modernize([]byte(c.text))
 		if err != nil || string(got) != c.want {
