@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -186,12 +187,13 @@ func (r *patchReader) hunks(f *patchFile) error {
 			}
 			switch {
 			case line == "":
-				// An empty line that stays, whose blank got lost; blank lines
+				// Empty lines that stay, whose blanks got lost; blank lines
 				// between the parts of a patch mean nothing.
-				if r.ends(r.at) {
-					continue
+				behind := r.behindBlank(r.at)
+				if !r.ends(behind) {
+					h.lines = append(h.lines, slices.Repeat([]patchLine{{' ', ""}}, behind-r.at)...)
 				}
-				h.lines = append(h.lines, patchLine{' ', ""})
+				r.at = behind - 1
 			case line[0] == ' ', line[0] == '-', line[0] == '+':
 				h.lines = append(h.lines, patchLine{line[0], line[1:]})
 			default:
@@ -216,17 +218,21 @@ func (r *patchReader) hunks(f *patchFile) error {
 	return nil
 }
 
-// ends reports whether only empty lines follow before the next file or the end.
-func (r *patchReader) ends(at int) bool {
-	for ; at < len(r.lines); at++ {
-		if _, ok := header(r.lines[at]); ok {
-			return true
-		}
-		if r.lines[at] != "" {
-			return false
-		}
+// behindBlank is where the empty lines from a place on end.
+func (r *patchReader) behindBlank(at int) int {
+	for at < len(r.lines) && r.lines[at] == "" {
+		at++
 	}
-	return true
+	return at
+}
+
+// ends reports whether the next file or the end is at a place.
+func (r *patchReader) ends(at int) bool {
+	if at == len(r.lines) {
+		return true
+	}
+	_, ok := header(r.lines[at])
+	return ok
 }
 
 // hunkContext is the text behind @@. Line numbers, which unified diffs have

@@ -201,7 +201,9 @@ func (s *space) each(text string, yield func(span) bool) {
 				}
 				continue
 			}
-			at = lines.next()
+			if at = lines.next(); line < last.line {
+				continue // it would begin within the last one
+			}
 			if found, ok := s.verify(k, line); ok && !found.start.less(last) {
 				last = found.end
 				if !yield(found) {
@@ -216,13 +218,12 @@ func (s *space) each(text string, yield func(span) bool) {
 // starts at an offset of the file.
 func (s *space) verify(k *key, line int) (found span, ok bool) {
 	final := len(k.lines) - 1
-	first := line
-	for range k.anchor {
-		if first = s.src.before(first); first < 0 {
+	at := line
+	for i := k.anchor - 1; i >= 0; i-- {
+		if at = s.src.before(at); at < 0 || i > 0 && s.lineAt(at) != k.lines[i] {
 			return found, false
 		}
 	}
-	at := first
 	for i, want := range k.lines {
 		end, next := s.src.line(at)
 		form := s.form(s.src.raw[at:end])
