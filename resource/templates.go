@@ -113,15 +113,23 @@ func (l *templateLoader) folder(dir string, source Source) {
 	}
 }
 
-// path loads what a person named; what is no folder and no Markdown file is
-// left out.
-func (l *templateLoader) path(path string, source Source) {
+// path loads what a person named: a file or a folder. It says why it loads
+// nothing.
+func (l *templateLoader) path(path string, source Source) (problem string) {
+	info, err := os.Stat(path)
 	switch {
-	case isDir(path):
+	case errors.Is(err, fs.ErrNotExist):
+		return "prompt template path does not exist"
+	case err != nil:
+		return cause(err).Error()
+	case info.IsDir():
 		l.folder(path, source)
-	case strings.HasSuffix(path, ".md") && isFile(path):
+	case !strings.HasSuffix(path, ".md"):
+		return "prompt template path is not a markdown file"
+	default:
 		l.load(path, source)
 	}
+	return ""
 }
 
 // LoadTemplates loads the templates of all locations, the project's before the
@@ -131,17 +139,16 @@ func LoadTemplates(p Places) ([]Template, []Diagnostic) {
 	promptKind.forRun(p, l.loading(l.load), l.note)
 	l.byFile.named()
 	for _, path := range p.Folders.resolveOnce(p.Paths, p.Found) {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			l.warnings = append(l.warnings, Diagnostic{Type: Warning, Path: path, Message: "prompt template path does not exist"})
-			continue
+		if problem := l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"}); problem != "" {
+			l.warnings = append(l.warnings, Diagnostic{Type: Warning, Path: path, Message: problem})
 		}
-		l.path(path, Source{Source: "local", Scope: Temporary, Origin: "top-level"})
 	}
 	return l.templates, l.problems()
 }
 
 // DiscoverTemplates is the plain loader for hosts that have no settings and no
-// trust. It reports no missing paths and keeps templates of the same name.
+// trust. It passes over paths that are no templates, and keeps templates of the
+// same name.
 func DiscoverTemplates(f Folders, paths []string) ([]Template, []Diagnostic) {
 	var l templateLoader
 	l.folder(filepath.Join(f.Agent, "prompts"), Source{Source: "auto", Scope: User, Origin: "top-level", BaseDir: f.Agent})
@@ -156,7 +163,7 @@ func DiscoverTemplates(f Folders, paths []string) ([]Template, []Diagnostic) {
 		} else if dir != "" && isWithin(p, dir) {
 			scope = Project
 		}
-		l.path(p, Source{Source: "local", Scope: scope, Origin: "top-level"})
+		_ = l.path(p, Source{Source: "local", Scope: scope, Origin: "top-level"})
 	}
 	return l.templates, l.problems()
 }

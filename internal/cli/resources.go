@@ -31,7 +31,7 @@ func (p *program) findResources(a *Args, w *workspace) *foundResources {
 	var d []resource.Diagnostic
 	if !a.NoContextFiles {
 		f.files, d = resource.ContextFiles(w.folders)
-		f.report.problems(d)
+		f.report.missing(d)
 	}
 	// A session may work elsewhere; what a person names is seen from here.
 	skillPaths, templatePaths := p.paths(a.Skills), p.paths(a.PromptTemplates)
@@ -51,7 +51,7 @@ func (p *program) findResources(a *Args, w *workspace) *foundResources {
 	})
 	f.report.problems(d)
 	f.text, d = resource.LoadPromptText(w.folders, w.trusted, p.cwd, a.SystemPrompt, a.AppendSystemPrompt)
-	f.report.problems(d)
+	f.report.missing(d)
 	f.report.findings(f.text.Findings)
 	for _, c := range f.files {
 		f.report.findings(c.Findings)
@@ -196,7 +196,7 @@ const (
 	forReaders weight = iota // who asks for all
 	forNamers                // who named the file
 	forOwners                // whose file it may be
-	forAll                   // everybody: text was hidden
+	forAll                   // everybody: text was hidden, or is missing
 )
 
 func (r *resourceReport) problems(list []resource.Diagnostic) {
@@ -207,6 +207,14 @@ func (r *resourceReport) problems(list []resource.Diagnostic) {
 			l.weight = forNamers
 		}
 		r.lines = append(r.lines, l)
+	}
+}
+
+// missing takes problems of files that belong into every prompt: a run without
+// them is another run than was meant.
+func (r *resourceReport) missing(list []resource.Diagnostic) {
+	for _, d := range list {
+		r.lines = append(r.lines, reportLine{d.Path, d.Path + ": " + d.Message, forAll})
 	}
 }
 
@@ -223,8 +231,8 @@ func (r *resourceReport) findings(list []resource.Finding) {
 	}
 }
 
-// print warns of what matters: of text that was hidden always, of the rest when
-// a person asks for it or named the file. What is left is counted for a person
+// print warns of what matters: of text that was hidden or is missing always, of
+// the rest when a person asks for it or named the file. What is left is counted for a person
 // who looks on; for scripts it is noise.
 func (r *resourceReport) print(p *program, verbose bool, named []string) {
 	said := map[string]bool{}
@@ -243,6 +251,6 @@ func (r *resourceReport) print(p *program, verbose bool, named []string) {
 		said[l.text] = true
 	}
 	if left > 0 && p.errTerminal {
-		p.warn("%d remarks on skills, templates and context files; --verbose lists them", left)
+		p.warn("%s on skills, templates and context files; --verbose lists them", plural(left, "remark"))
 	}
 }
