@@ -341,6 +341,10 @@ func TestSaveTrust(t *testing.T) {
 		}
 	}
 	save(map[string]*bool{dir("p"): nil, dir("a"): new(true)})
+	// JSON cannot hold the name of such a folder, and would name another one.
+	if err := SaveTrust(t.Context(), agent, map[string]*bool{dir("b\xff"): new(true)}); err == nil || !strings.Contains(err.Error(), `b\xff" is no text in UTF-8`) {
+		t.Errorf("%v", err)
+	}
 	// Held by another; left over; malformed.
 	lock := filepath.Join(agent, "trust.json.lock")
 	if err := os.Mkdir(lock, 0o700); err != nil {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/internal/regular"
@@ -129,6 +130,11 @@ func (s *TrustStore) Decision(dir string) (trusted, known bool) {
 func SaveTrust(ctx context.Context, agentFolder string, decisions map[string]*bool) error {
 	path := filepath.Join(agentFolder, trustFile)
 	fail := func(err error) error { return &TrustError{Op: "write", Path: path, Cause: cause(err)} }
+	for dir := range decisions {
+		if !utf8.ValidString(canonical(dir)) { // the file would name another folder
+			return fail(fmt.Errorf("the name of the folder %q is no text in UTF-8: rename it", dir))
+		}
+	}
 	if err := os.MkdirAll(agentFolder, 0o700); err != nil {
 		return fail(err)
 	}

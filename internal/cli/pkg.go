@@ -34,7 +34,7 @@ func (s *config) place(source string, scope settings.Scope) (resource.PackagePla
 func (s *config) asked(source string, scope settings.Scope) (resource.PackagePlace, error) {
 	place, ok := s.placeFrom(source, s.p.cwd, scope)
 	if !ok {
-		return place, fmt.Errorf("%q is not the source of a package", source)
+		return place, fmt.Errorf("%q is not the source of a package: that is a folder, npm:NAME, git:HOST/PATH, or the https or ssh address of a git repository", source)
 	}
 	return place, nil
 }
@@ -121,6 +121,8 @@ func runInstall(ctx context.Context, p *program, c *command, words []string) err
 	conf, scope, source, place := n.conf, n.scope, n.source, n.place
 	if place.Kind == resource.LocalPackage {
 		switch info, err := os.Stat(place.Dir); {
+		case err != nil && strings.Contains(source, "://"):
+			return fmt.Errorf("%q is no address of a package: that begins with https:// or ssh://, and a repository on this machine is given by its folder", source)
 		case err != nil:
 			return fmt.Errorf("Path does not exist: %s", place.Dir)
 		case !info.IsDir() && !info.Mode().IsRegular():

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -337,6 +338,9 @@ func modernize(text []byte) ([]byte, error) {
 func encode(value any) (jsontext.Value, error) {
 	switch v := value.(type) {
 	case string:
+		if !utf8.ValidString(v) { // another text would be read again
+			return nil, fmt.Errorf("%q is no text in UTF-8: a file or folder of this name has to be renamed", v)
+		}
 		return jsonwire.AppendString(nil, v), nil
 	case bool:
 		return strconv.AppendBool(nil, v), nil
@@ -345,6 +349,9 @@ func encode(value any) (jsontext.Value, error) {
 	case float64:
 		return jsonwire.AppendFloat(nil, v), nil
 	case []string:
+		if i := slices.IndexFunc(v, func(text string) bool { return !utf8.ValidString(text) }); i >= 0 {
+			return encode(v[i])
+		}
 		return jsonwire.AppendStrings(nil, v), nil
 	case jsontext.Value:
 		return v, jsonwire.Check(v)

@@ -123,6 +123,8 @@ func TestWriteRefuses(t *testing.T) {
 		{"compaction.modelOverrides.a/b.1.reserveTokens", -1, `compaction.modelOverrides.a/b.1.reserveTokens is -1 and has to be a whole number from 0 on`},
 		{"theme", struct{}{}, "settings: theme: a value of type struct {} cannot be a setting"},
 		{"theme", strings.Repeat("x", regular.MaxSize), "Failed to write the settings file " + path + ": larger than 64 MiB"},
+		{"theme", "a\xff", `settings: theme: "a\xff" is no text in UTF-8: a file or folder of this name has to be renamed`},
+		{"skills", []string{"a", "b\xfe"}, `settings: skills: "b\xfe" is no text in UTF-8: a file or folder of this name has to be renamed`},
 		{"theme", jsontext.Value("no"), "settings: theme: invalid JSON at byte 0: unexpected character"},
 	} {
 		err := s.Write(t.Context(), User, Set("tuiMode", "regular"), Set(c.name, c.value))
