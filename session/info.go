@@ -57,6 +57,7 @@ const maxHeader = 1 << 20
 // holds no time.
 func (ir *InfoReader) Read(log io.Reader, modified time.Time) (info Info, ok bool, err error) {
 	ir.in.Reset(log)
+	SkipMark(&ir.in)
 	ir.text, ir.newest = ir.text[:0], 0
 	limit := ir.MaxLine
 	if limit <= 0 {
@@ -139,6 +140,14 @@ func (ir *InfoReader) next(limit int) (line []byte, n int, err error) {
 		case err == nil || err == io.EOF:
 			return trimLine(ir.line), n, nil
 		}
+	}
+}
+
+// SkipMark goes past the byte order mark that a log may begin with, to where
+// its lines are. A failure to read shows at the next read.
+func SkipMark(log *bufio.Reader) {
+	if mark, _ := log.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		log.Discard(len(mark))
 	}
 }
 

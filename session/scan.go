@@ -60,6 +60,9 @@ func (s *scanner) line() bool {
 		end = s.at + n
 	}
 	s.at = end + 1
+	if s.start == 0 && bytes.HasPrefix(s.data, []byte(byteOrderMark)) {
+		s.start = len(byteOrderMark)
+	}
 	for s.start < end && jsonSpace(s.data[s.start]) {
 		s.start++
 	}
@@ -69,6 +72,10 @@ func (s *scanner) line() bool {
 	s.raw = s.data[s.start:end:end]
 	return true
 }
+
+// byteOrderMark is what editors on Windows put before a text. At the start of a
+// log it counts as white space, and stays until the log is written anew.
+const byteOrderMark = "\uFEFF"
 
 func jsonSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 

@@ -105,6 +105,7 @@ func TestDamage(t *testing.T) {
 		{"no id", header + entry("a", "", "1") + "{\"type\":\"label\"}\n{}\n", "a  ", "a", ""},
 		{"unknown type", header + entry("a", "", "1") + `{"type":"mark","id":"m","parentId":"a"}` + "\n", "a m", "a m", ""},
 		{"blank lines in front", "\n\nnull\n" + header + entry("a", "", "1"), "a", "a", ""},
+		{"byte order mark", "\uFEFF" + header + entry("a", "", "1"), "a", "a", ""},
 		{"escaped id", header + `{"type":"message","id":"a\"\u00fc","parentId":null}` + "\n" + `{"type":"message","id":"b","parentId":"a\"ü"}` + "\n", `a"ü b`, `a"ü b`, ""},
 	}
 	for _, tt := range tests {
@@ -175,7 +176,7 @@ func TestTreeOfDoubledLog(t *testing.T) {
 
 func TestRefusesWhatIsNoSession(t *testing.T) {
 	for _, log := range []string{
-		"hello\n", "\n\n", "[]\n", "1\n" + header, `{"type":"session"}` + "\n", "\xEF\xBB\xBF" + header + entry("a", "", "1"),
+		"hello\n", "\n\n", "[]\n", "1\n" + header, `{"type":"session"}` + "\n", "\uFEFF\uFEFF" + header + entry("a", "", "1"), "\n\uFEFF" + header,
 		`{"type":"session","id":5}`, entry("a", "", "1") + header,
 	} {
 		store := memory.NewFrom([]byte(log))

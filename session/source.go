@@ -184,6 +184,9 @@ func (s *source) lines() iter.Seq2[span, error] {
 
 func trimmed(line []byte, at int64) span {
 	from, to := 0, len(line)
+	if at == 0 && bytes.HasPrefix(line, []byte(byteOrderMark)) {
+		from = len(byteOrderMark)
+	}
 	for from < to && jsonSpace(line[from]) {
 		from++
 	}

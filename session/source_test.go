@@ -13,12 +13,17 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nbb\r\n\n  ccc \t\n\td"), 3, 0)
 	f.Add([]byte("      \n"+strings.Repeat("x", 20)+strings.Repeat(" ", 20)+"\n\n{}"), 4, 30)
 	f.Add([]byte("          long behind white space    \nshort\n"), 4, 9)
+	f.Add([]byte("\uFEFF {}\n\uFEFFx\n"), 5, 0)
+	f.Add([]byte("\uFEFF"), 3, 0)
 	f.Fuzz(func(t *testing.T, data []byte, chunk, maxLine int) {
-		chunk, maxLine = max(1, chunk%64), max(0, maxLine)
+		chunk, maxLine = max(len(byteOrderMark), chunk%64), max(0, maxLine)
 		s := &source{in: bytes.NewReader(data), size: int64(len(data)), chunk: chunk, maxLine: int64(maxLine)}
 		var want []string
 		for line := range bytes.Lines(data) {
 			if maxLine == 0 || len(line) <= maxLine {
+				if len(want) == 0 && &line[0] == &data[0] {
+					line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+				}
 				want = append(want, string(bytes.Trim(line, " \t\r\n")))
 			}
 		}

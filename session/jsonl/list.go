@@ -177,7 +177,7 @@ func readHeader(path string) (h session.Header, modified time.Time, ok bool) {
 		if err != nil && err != io.EOF {
 			return h, modified, false
 		}
-		if line, found := firstLine(buf[:n], err == io.EOF); found {
+		if line, found := firstLine(bytes.TrimPrefix(buf[:n], []byte("\uFEFF")), err == io.EOF); found {
 			h, ok = session.ParseHeader(line)
 			return h, st.ModTime(), ok
 		}

@@ -142,7 +142,8 @@ func orphaned(by string) bool {
 }
 
 // InUse reports whether somebody has a session file open for writing now, in this
-// process or another. Where there are no locks nobody seems to.
+// process or another. Where there are no locks nobody seems to, and a holder that
+// has died does not.
 func (r *Repository) InUse(path string) bool {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -155,5 +156,5 @@ func (r *Repository) InUse(path string) bool {
 	f := flock.New(name, flock.SetFlag(os.O_RDONLY))
 	defer f.Close()
 	free, err := f.TryRLock()
-	return err == nil && !free
+	return err == nil && !free && !orphaned(holder(name))
 }

@@ -161,6 +161,7 @@ func (r *Repository) move(from, cwd string) (to string, err error) {
 // copyTo copies a log with a header that names another working directory.
 func copyTo(w io.Writer, in io.Reader, path, cwd string) error {
 	b := bufio.NewReaderSize(in, maxHeader)
+	session.SkipMark(b)
 	for {
 		line, err := b.ReadSlice('\n')
 		trimmed := bytes.TrimSpace(line)

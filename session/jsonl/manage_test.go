@@ -370,6 +370,57 @@ func TestImportOfAnOldVersion(t *testing.T) {
 	}
 }
 
+// An editor on Windows may have put a byte order mark before a session.
+func TestByteOrderMark(t *testing.T) {
+	r := &jsonl.Repository{Root: t.TempDir()}
+	const cwd = "/srv/a"
+	path := create(t, r, "one", cwd, "hello")
+	plain := read1(t, path)
+	write(t, path, "\uFEFF"+plain)
+
+	list, err := r.List(t.Context(), cwd, nil)
+	if err != nil || len(list) != 1 || list[0].ID != "one" || list[0].FirstMessage != "hello" {
+		t.Errorf("listed as %+v, %v", list, err)
+	}
+	if newest, err := r.Newest(cwd); newest != path || err != nil {
+		t.Errorf("the newest is %q, %v", newest, err)
+	}
+	s, err := r.Open(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ID() != "one" || len(s.Entries()) != 1 {
+		t.Errorf("opened as %q with %d entries", s.ID(), len(s.Entries()))
+	}
+	s.Close()
+	if got := read1(t, path); got != "\uFEFF"+plain {
+		t.Errorf("opening changed the file to\n%q", got)
+	}
+
+	fork, err := r.ForkFrom(path, session.Options{CWD: cwd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork.Close()
+	if got := read1(t, fork.File()); !strings.HasPrefix(got, `{"type":"session"`) || strings.Count(got, `"type":"session"`) != 1 {
+		t.Errorf("forked as\n%q", got)
+	}
+	to, err := r.Move(path, "/srv/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read1(t, to); got != strings.Replace(plain, cwd, "/srv/b", 1) {
+		t.Errorf("moved as\n%q", got)
+	}
+
+	old := filepath.Join(t.TempDir(), "old.jsonl")
+	write(t, old, "\uFEFF"+`{"type":"session","id":"old","cwd":"/srv/a"}`+"\n"+`{"type":"message","message":{"role":"user","content":"hi"}}`+"\n")
+	open(t, old).Close()
+	if got := read1(t, old); !strings.HasPrefix(got, `{"type":"session","id":"old","cwd":"/srv/a","version":3}`) {
+		t.Errorf("migrated to\n%q", got)
+	}
+}
+
 func TestInUse(t *testing.T) {
 	r := &jsonl.Repository{Root: t.TempDir()}
 	path := create(t, r, "one", "/srv/a", "hello")
