@@ -70,6 +70,9 @@ func readOldKeys(folder string) (*oldKeys, error) {
 	if err != nil {
 		return nil, err
 	}
+	if jsonedit.Blank(b) {
+		return o, nil
+	}
 	o.oauth = map[string]*auth.OAuth{}
 	r.Reset(bytes.TrimPrefix(b, []byte("\xEF\xBB\xBF")))
 	isObject := r.Kind() == '{'

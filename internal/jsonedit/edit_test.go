@@ -98,6 +98,27 @@ func TestWhatIsNoObject(t *testing.T) {
 	}
 }
 
+func TestBlank(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "{}",
+		" \t\r\n":                 " \t\r\n{}",
+		"\uFEFF":                  "\uFEFF\n{}",
+		"/* {\n} */\n// \"a\": 2": "/* {\n} */\n// \"a\": 2\n{}",
+	} {
+		if got := Begin([]byte(text)); !Blank([]byte(text)) || string(got) != want {
+			t.Errorf("%q began as %q, want %q", text, got, want)
+		}
+		if _, err := Set([]byte(want), []byte("1"), "a"); err != nil {
+			t.Errorf("%q cannot be changed: %v", want, err)
+		}
+	}
+	for _, text := range []string{"{}", "/", "/*", "null", "\u00A0", "// x\n1"} {
+		if got := Begin([]byte(text)); Blank([]byte(text)) || string(got) != text {
+			t.Errorf("%q is no blank text and became %q", text, got)
+		}
+	}
+}
+
 func TestPlain(t *testing.T) {
 	for _, c := range [][2]string{
 		{`{"a": 1}`, `{"a": 1}`},

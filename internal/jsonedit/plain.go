@@ -50,6 +50,23 @@ func Plain(text []byte) []byte {
 	return out
 }
 
+// Blank reports whether a text holds nothing but white space, comments and a byte
+// order mark: a file that was made and not written yet, or was emptied.
+func Blank(text []byte) bool { return len(bytes.Trim(Plain(text), " \t\r\n")) == 0 }
+
+// Begin puts an empty object behind a blank text, so that it can be changed; other
+// texts stay as they are.
+func Begin(text []byte) []byte {
+	if !Blank(text) {
+		return text
+	}
+	text = slices.Clip(text)
+	if len(text) > 0 && text[len(text)-1] != '\n' { // a comment may end here
+		text = append(text, '\n')
+	}
+	return append(text, "{}"...)
+}
+
 // comment is the length of the comment that b begins with, 0 for none. That of a
 // line ends before the line end.
 func comment(b []byte) int {

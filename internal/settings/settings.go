@@ -89,8 +89,8 @@ func Parse(path string, content []byte) *File { return newFile(path, content, fa
 
 func newFile(path string, content []byte, project bool) *File {
 	f := &File{Path: path}
-	if len(content) == 0 {
-		return f // made, and not written yet
+	if jsonedit.Blank(content) {
+		return f
 	}
 	plain := jsonedit.Plain(content)
 	if rest, marked := bytes.CutPrefix(content, []byte("\xEF\xBB\xBF")); marked {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pinch-agent/pinch/internal/jsonedit"
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 )
 
@@ -72,7 +73,7 @@ func TestMigrate(t *testing.T) {
 
 func TestBrokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.json")
-	for _, text := range []string{"{ broken", "[]", " ", "{\n\"a\": 1,,\n}", `{"a":1} x`, "// only a note"} {
+	for _, text := range []string{"{ broken", "[]", "\u00A0", "{\n\"a\": 1,,\n}", `{"a":1} x`, "/* open"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -88,8 +89,10 @@ func TestBrokenFile(t *testing.T) {
 	if want := "(line 3, column 3)"; f.Err == nil || !strings.Contains(f.Err.Error(), want) {
 		t.Errorf("%v does not say %s", f.Err, want)
 	}
-	if f := Parse("p", nil); f.Err != nil || len(f.Problems) > 0 {
-		t.Errorf("an empty file is no settings yet: %v", f.Err)
+	for _, text := range []string{"", "\uFEFF", " \n\t\r\n", "// later\n"} {
+		if f := Parse("p", []byte(text)); f.Err != nil || len(f.Problems) > 0 {
+			t.Errorf("%q is no settings yet: %v", text, f.Err)
+		}
 	}
 	if f := Read(filepath.Join(t.TempDir(), "none")); f.Err != nil {
 		t.Error(f.Err)
@@ -166,7 +169,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("negative: %+v", r)
 		}
 		slices.Sort(s.DefaultTools())
-		if file.Err != nil || text == "" { // an empty file is written as {} first
+		if file.Err != nil {
 			return
 		}
 		for _, p := range file.Problems {
@@ -174,7 +177,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("nowhere: %v", p)
 			}
 		}
-		modern, err := modernize([]byte(text))
+		modern, err := modernize(jsonedit.Begin([]byte(text)))
 		if err != nil {
 			t.Fatal(err)
 		}

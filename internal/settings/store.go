@@ -251,7 +251,6 @@ func (s *Store) change(ctx context.Context, w *watched, mine func(name string) b
 	text, err := regular.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		text = []byte("{}")
 	case err != nil:
 		return fail("read", err)
 	default:
@@ -260,10 +259,8 @@ func (s *Store) change(ctx context.Context, w *watched, mine func(name string) b
 			return fail("read", err)
 		}
 		perm = info.Mode().Perm()
-		if len(text) == 0 {
-			text = []byte("{}")
-		}
 	}
+	text = jsonedit.Begin(text)
 	if f := newFile(w.path, text, w.project); f.Err != nil {
 		return f.Err
 	}

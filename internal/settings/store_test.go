@@ -135,7 +135,7 @@ func TestWriteRefuses(t *testing.T) {
 	if got := content(t, path); got != `{"theme": "dark"}` {
 		t.Errorf("became %s", got)
 	}
-	for _, broken := range []string{"{\"theme\": \n", "[]", " "} {
+	for _, broken := range []string{"{\"theme\": \n", "[]", "/"} {
 		put(t, path, broken)
 		err := s.Write(t.Context(), User, Set("theme", "light"))
 		if e, ok := errors.AsType[*FileError](err); !ok || e.Op != "parse" || e.Path != path {
@@ -147,6 +147,19 @@ func TestWriteRefuses(t *testing.T) {
 	}
 	if s.Settings().Text("theme") != "dark" {
 		t.Error("what worked is gone")
+	}
+}
+
+func TestWriteBlank(t *testing.T) {
+	for blank, want := range map[string]string{" \r\n": " \r\n{\r\n", "// mine": "// mine\n{\n"} {
+		s, path, _ := newStore(t, blank, "")
+		if err := s.Write(t.Context(), User, Unset("theme")); err != nil || content(t, path) != blank {
+			t.Errorf("%q became %q: %v", blank, content(t, path), err)
+		}
+		want += "  \"theme\": \"x\"" + want[strings.Index(want, "{")+1:] + "}"
+		if err := s.Write(t.Context(), User, Set("theme", "x")); err != nil || content(t, path) != want {
+			t.Errorf("%q became %q: %v", blank, content(t, path), err)
+		}
 	}
 }
 

@@ -363,6 +363,14 @@ func TestBadModelsFile(t *testing.T) {
 	}
 }
 
+func TestBlankModelsFile(t *testing.T) {
+	for _, text := range []string{" \n", "\uFEFF", "// later\n"} {
+		if c := open(t, text, nil); c.Find("openai", "gpt-5.4") == nil || c.Problem() != nil {
+			t.Errorf("%q: %v", text, c.Problem())
+		}
+	}
+}
+
 func TestReloadKeepsLastGood(t *testing.T) {
 	c := open(t, scripted, nil)
 	if c.Find("scripted", "plain") == nil {

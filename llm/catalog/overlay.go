@@ -103,6 +103,9 @@ func (c *Catalog) overlay() *overlay {
 // readOverlay parses and checks the text of models.json. There are remarks also
 // on a file of the wrong shape: a slip may be why.
 func readOverlay(path string, text []byte) (*overlay, []Remark, error) {
+	if jsonedit.Blank(text) {
+		return &overlay{}, nil, nil
+	}
 	text = jsonedit.Plain(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
 	check := &checker{text: text}
 	checkFile(check)
