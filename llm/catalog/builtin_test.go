@@ -161,6 +161,19 @@ func TestVendorFlags(t *testing.T) {
 		{"zai/glm-4.5", "zaiToolStream", ""},
 		{"openai/gpt-5.5", "supportsOpenAIGrammarTools", "true"},
 		{"openai/gpt-4o", "supportsOpenAIGrammarTools", ""},
+		{"openai/gpt-6-sol", "supportsOpenAIGrammarTools", "true"},
+		{"openai/gpt-6-sol", "supportsExplicitPromptCacheMode", "true"},
+		{"openai/gpt-5.6-sol", "supportsExplicitPromptCacheMode", "true"},
+		{"openai/gpt-5.5", "supportsExplicitPromptCacheMode", ""},
+		{"azure/gpt-6-sol", "supportsOpenAIGrammarTools", "true"},
+		{"anthropic/claude-opus-5-5", "supportsMidConvoToolChanges", "true"},
+		{"anthropic/claude-opus-4-7", "supportsMidConvoToolChanges", ""},
+		{"cloudflare-ai-gateway/claude-opus-5-5", "supportsMidConvoToolChanges", ""},
+		{"github-copilot/claude-haiku-4.5", "supportsEagerToolInputStreaming", "false"},
+		{"zai/glm-5.3", "supportsReasoningEffort", "true"},
+		{"moonshotai/kimi-k3", "supportsReasoningEffort", "true"},
+		{"moonshotai/kimi-k2.6", "thinkingFormat", `"deepseek"`},
+		{"xiaomi/mimo-v2.6-pro", "thinkingFormat", `"deepseek"`},
 		// Unknown models of a provider have what all its models have.
 		{"qwen-token-plan/qwen-next", "thinkingFormat", `"qwen"`},
 		{"qwen-token-plan-individual-cn/qwen-next", "thinkingFormat", `"qwen"`},
@@ -187,6 +200,54 @@ func TestVendorFlags(t *testing.T) {
 	}
 }
 
+// What a family of models needs goes with it to every service, however that
+// spells its ids. New versions are covered before they are listed.
+func TestFamilies(t *testing.T) {
+	newClaude := regexp.MustCompile(`claude-(opus-4[.-][6-9]|sonnet-4[.-]6|(opus|sonnet|haiku|fable|mythos)-[5-9])`)
+	steady := regexp.MustCompile(`claude-(opus-4|sonnet-4)[.-]6`) // takes a temperature
+	alwaysThinks := regexp.MustCompile(`claude-((opus|sonnet)-5[.-][5-9]|fable|mythos)|gpt-6(-astra|[.-][1-9])|glm-5[.p]3|kimi-k3|gemini-[4-9]`)
+	newGPT := regexp.MustCompile(`^gpt-[6-9]`)
+	c := New(Options{})
+	found := map[string]int{}
+	for _, p := range c.Providers() {
+		for _, m := range c.ModelsOf(p.ID) {
+			id := strings.ToLower(m.ID)
+			flag := func(name string) string { return string(jsonwire.Get(m.Compat, name)) }
+			if newClaude.MatchString(id) {
+				found["claude"]++
+				levels := m.SupportedLevels()
+				if !m.Reasoning || !slices.Contains(levels, llm.LevelMax) || slices.Contains(levels, llm.LevelXHigh) == steady.MatchString(id) {
+					t.Errorf("%s thinks at %v", m.Ref(), levels)
+				}
+				if m.API == apiAnthropic && flag("forceAdaptiveThinking") != "true" {
+					t.Errorf("%s does not think adaptively", m.Ref())
+				}
+				if m.API == apiAnthropic && (flag("supportsTemperature") == "false") == steady.MatchString(id) {
+					t.Errorf("%s: supportsTemperature is %q", m.Ref(), flag("supportsTemperature"))
+				}
+			}
+			// Through the one endpoint of Vercel's, thinking is the gateway's business.
+			if alwaysThinks.MatchString(id) && (m.Provider != "vercel-ai-gateway" || strings.HasPrefix(id, "anthropic/")) {
+				found["always"]++
+				if !m.Reasoning || slices.Contains(m.SupportedLevels(), llm.LevelOff) {
+					t.Errorf("%s does without thinking", m.Ref())
+				}
+			}
+			if newGPT.MatchString(id) {
+				found["gpt"]++
+				if !strings.HasSuffix(m.API, "-responses") {
+					t.Errorf("%s speaks %s", m.Ref(), m.API)
+				}
+			}
+		}
+	}
+	for _, kind := range []string{"claude", "always", "gpt"} {
+		if found[kind] < 20 {
+			t.Errorf("only %d models of the kind %s", found[kind], kind)
+		}
+	}
+}
+
 // Facts of a few models whose prices and levels are certain: what the generator
 // makes of its sources.
 func TestFacts(t *testing.T) {
@@ -207,6 +268,17 @@ func TestFacts(t *testing.T) {
 		{"amazon-bedrock/us.anthropic.claude-opus-4-8", llm.Rates{Input: 5, Output: 25, CacheRead: 0.5, CacheWrite: 6.25}, 1_000_000, 128_000, "off minimal low medium high xhigh max"},
 		{"mistral/mistral-medium-2604", llm.Rates{Input: 1.5, Output: 7.5}, 262_144, 262_144, "off high"},
 		{"deepseek/deepseek-v4-pro", llm.Rates{Input: 0.435, Output: 0.87, CacheRead: 0.003625}, 1_000_000, 384_000, "off high max"},
+		{"anthropic/claude-opus-5-5", llm.Rates{Input: 4, Output: 20, CacheRead: 0.2, CacheWrite: 5}, 1_000_000, 128_000, "minimal low medium high xhigh max"},
+		{"anthropic/claude-sonnet-5", llm.Rates{Input: 2, Output: 10, CacheRead: 0.2, CacheWrite: 2.5}, 1_000_000, 128_000, "off minimal low medium high xhigh max"},
+		{"amazon-bedrock/global.anthropic.claude-opus-5-5", llm.Rates{Input: 4, Output: 20, CacheRead: 0.2, CacheWrite: 5}, 1_000_000, 128_000, "minimal low medium high xhigh max"},
+		{"openai/gpt-5-mini", llm.Rates{Input: 0.25, Output: 2, CacheRead: 0.025}, 400_000, 128_000, "minimal low medium high"},
+		{"openai/gpt-6-luna", llm.Rates{Input: 0.1, Output: 0.5, CacheRead: 0.01, CacheWrite: 0.125}, 1_050_000, 128_000, "off low medium high xhigh max"},
+		{"openai/gpt-6.1-sol", llm.Rates{Input: 2, Output: 10, CacheRead: 0.1, CacheWrite: 2.5}, 1_050_000, 128_000, "low medium high xhigh max"},
+		{"openrouter/openai/gpt-6.1-sol", llm.Rates{Input: 2, Output: 10, CacheRead: 0.1, CacheWrite: 2.5}, 1_050_000, 64_000, "low medium high xhigh max"},
+		{"google-vertex/gemini-4-argon", llm.Rates{Input: 2, Output: 10, CacheRead: 0.1}, 1_048_576, 65_536, "low medium high"},
+		{"xai/grok-4.7", llm.Rates{Input: 2, Output: 6, CacheRead: 0.5}, 500_000, 500_000, "low medium high"},
+		{"zai/glm-5.3", llm.Rates{Input: 1.4, Output: 4.4, CacheRead: 0.26}, 1_000_000, 131_072, "low high max"},
+		{"meta/muse-spark-1.3", llm.Rates{Input: 1.25, Output: 4.25, CacheRead: 0.15}, 1_048_576, 131_072, "minimal low medium high xhigh"},
 		{"cloudflare-workers-ai/@cf/openai/gpt-oss-120b", llm.Rates{Input: 0.35, Output: 0.75}, 128_000, 16_384, "low medium high"},
 	} {
 		provider, id, _ := strings.Cut(cse.ref, "/")
@@ -226,6 +298,10 @@ func TestFacts(t *testing.T) {
 		}
 	}
 	if m := c.Find("openai", "gpt-5.5"); len(m.Cost.Tiers) != 1 || m.Cost.Tiers[0] != (llm.RateTier{InputTokensAbove: 272_000, Input: 10, Output: 45, CacheRead: 1}) {
+		t.Errorf("%+v", m.Cost)
+	}
+	// A tier that no source states comes from the family.
+	if m := c.Find("azure", "gpt-6-sol"); len(m.Cost.Tiers) != 1 || m.Cost.Tiers[0] != (llm.RateTier{InputTokensAbove: 272_000, Input: 4, Output: 15, CacheRead: 0.4, CacheWrite: 5}) {
 		t.Errorf("%+v", m.Cost)
 	}
 }

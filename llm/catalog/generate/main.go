@@ -8,18 +8,20 @@
 //
 // # Sources
 //
-// Facts come from charm.land/catwalk (MIT), at the version that go.mod names,
-// and from the files in overlay/, one for each provider, which win. These hold
-// what catwalk lacks: providers, wire formats, exact output limits, price tiers,
-// thinking levels, flags of vendors. They are kept by hand. Most of their models
-// were taken over from models.dev (MIT, commit f3fc692 of 2026-07-02), those of
-// openai-codex from the model list of openai/codex (Apache-2.0); the flags are
-// those that the catalogue of pi is documented to have. What nobody states is
-// left out.
+// Facts come from charm.land/catwalk (MIT), at the version and with the checksum
+// that catwalk.go names, and from the files in overlay/, one for each provider,
+// which win. These hold what catwalk lacks: providers, wire formats, exact output
+// limits, price tiers, thinking levels, flags of vendors. They are kept by hand.
+// Most of their models were taken over from models.dev (MIT, commit f3fc692 of
+// 2026-07-02), some from former versions of catwalk, the ids of openai-codex from
+// the model list of openai/codex (Apache-2.0); the flags are those that the
+// catalogue of pi is documented to have. What nobody states is left out.
+//
+// A model that catwalk lists no more is kept only while its provider serves it.
 //
 // When an overlay changes or catwalk is raised, set the date in
 // overlay/manifest.json: lists that a user has refreshed count only when they
-// are newer.
+// are newer. Look at what is new whether the globs of rules mean it.
 //
 // # An overlay
 //
@@ -33,12 +35,20 @@
 //	api       wire format of a model that names none
 //	defaults  for each wire format: address, flags and headers of all its models
 //	copy      models of another provider, such as those that a gateway passes on
+//	charge    beginnings of ids and the provider whose prices those models have
 //	rules     members to set on models whose id fits one of the globs
+//	families  names of rules in families.json, which come after the own ones
 //	models    facts, over all of the above
+//
+// A rule of families.json says how a family of models behaves wherever it is
+// served: it may name wire formats, and its globs see ids in lower case with
+// hyphens for dots, since services differ in that. "longer" makes the tier of
+// prices of long prompts from the prices of short ones.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -49,9 +59,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"charm.land/catwalk/pkg/catwalk"
-	"charm.land/catwalk/pkg/embedded"
 )
 
 func main() {
@@ -76,21 +83,33 @@ type overlay struct {
 	API      string            `json:"api"`
 	Defaults map[string]object `json:"defaults"`
 	Copy     []copied          `json:"copy"`
+	Charge   map[string]string `json:"charge"`
 	Rules    []rule            `json:"rules"`
+	Families []string          `json:"families"`
 	Models   []object          `json:"models"`
 }
 
 type copied struct {
 	From   string   `json:"from"`
 	API    string   `json:"api"`    // of the copies
-	Prefix string   `json:"prefix"` // of their ids
+	Strip  string   `json:"strip"`  // from the beginning of their ids
+	Prefix string   `json:"prefix"` // put there
 	IDs    []string `json:"ids"`    // globs; all models without any
 	Set    object   `json:"set"`
 }
 
 type rule struct {
-	IDs []string `json:"ids"`
-	Set object   `json:"set"`
+	IDs    []string `json:"ids"`
+	APIs   []string `json:"apis"` // all without any
+	Set    object   `json:"set"`
+	Longer *longer  `json:"longer"`
+}
+
+// longer says how many times more a prompt costs that is longer than Above.
+type longer struct {
+	Above  float64 `json:"above"`
+	Input  float64 `json:"input"` // and the cache
+	Output float64 `json:"output"`
 }
 
 func run(check bool) error {
@@ -98,22 +117,24 @@ func run(check bool) error {
 	if err != nil {
 		return err
 	}
-	sources := map[string]catwalk.Provider{}
-	for _, p := range embedded.GetAll() {
-		sources[string(p.ID)] = p
+	var families map[string][]rule
+	if err := readJSON("overlay/families.json", &families); err != nil {
+		return err
+	}
+	sources, err := readCatwalk()
+	if err != nil {
+		return fmt.Errorf("%s: %w", catwalkModule, err)
 	}
 	lists := map[string][]object{}
-	// Providers that copy others come last.
+	// Providers that need lists of others come last.
+	needs := func(name string) int { return len(overlays[name].Copy) + len(overlays[name].Charge) }
 	names := slices.SortedFunc(maps.Keys(overlays), func(a, b string) int {
-		if d := len(overlays[a].Copy) - len(overlays[b].Copy); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(needs(a)-needs(b), strings.Compare(a, b))
 	})
 	files := map[string][]byte{}
 	for _, name := range names {
 		o := overlays[name]
-		if lists[name], err = o.list(sources, lists); err != nil {
+		if lists[name], err = o.list(sources, lists, families); err != nil {
 			return fmt.Errorf("overlay/%s.json: %w", name, err)
 		}
 		if files[name+".json"], err = o.file(lists[name]); err != nil {
@@ -136,33 +157,41 @@ func readOverlays(dir string) (map[string]*overlay, error) {
 	out := map[string]*overlay{}
 	for _, p := range paths {
 		name := strings.TrimSuffix(filepath.Base(p), ".json")
-		if name == "manifest" {
+		if name == "manifest" || name == "families" {
 			continue
 		}
-		text, err := os.ReadFile(p)
-		if err != nil {
-			return nil, err
-		}
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
 		o := &overlay{}
-		if err := d.Decode(o); err != nil {
-			return nil, fmt.Errorf("%s: %w", p, err)
+		if err := readJSON(p, o); err != nil {
+			return nil, err
 		}
 		out[name] = o
 	}
 	return out, nil
 }
 
+// readJSON reads a file into v, which has all of its members.
+func readJSON(file string, v any) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
 // list is the list of a provider's models, sorted by id.
-func (o *overlay) list(sources map[string]catwalk.Provider, lists map[string][]object) ([]object, error) {
+func (o *overlay) list(sources map[string][]listed, lists map[string][]object, families map[string][]rule) ([]object, error) {
 	models := map[string]object{}
 	for _, id := range o.Catwalk {
 		source, ok := sources[id]
 		if !ok {
 			return nil, fmt.Errorf("catwalk has no provider %q", id)
 		}
-		for _, m := range source.Models {
+		for _, m := range source {
 			if !fits(o.Drop, m.ID) {
 				models[m.ID] = o.facts(m)
 			}
@@ -180,8 +209,17 @@ func (o *overlay) list(sources map[string]catwalk.Provider, lists map[string][]o
 			}
 			m = merge(object{}, m)
 			delete(m, "baseUrl")
-			m["id"], m["api"] = c.Prefix+id, c.API
-			models[c.Prefix+id] = merge(m, c.Set)
+			delete(m, "compat") // what the other service takes
+			id = c.Prefix + strings.TrimPrefix(id, c.Strip)
+			m["id"], m["api"] = id, c.API
+			models[id] = merge(m, c.Set)
+		}
+	}
+	for prefix, vendor := range o.Charge {
+		for _, m := range lists[vendor] {
+			if own := models[prefix+m["id"].(string)]; own != nil {
+				own["cost"] = m["cost"]
+			}
 		}
 	}
 	own := map[string]bool{}
@@ -198,7 +236,18 @@ func (o *overlay) list(sources map[string]catwalk.Provider, lists map[string][]o
 	for id, m := range models {
 		for _, r := range o.Rules {
 			if fits(r.IDs, id) {
-				m = merge(m, r.Set)
+				m = r.apply(m)
+			}
+		}
+		api, _ := m["api"].(string)
+		for _, name := range o.Families {
+			if families[name] == nil {
+				return nil, fmt.Errorf("there is no family %q", name)
+			}
+			for _, r := range families[name] {
+				if fits(r.IDs, strings.ToLower(strings.ReplaceAll(id, ".", "-"))) && (r.APIs == nil || slices.Contains(r.APIs, cmp.Or(api, o.API))) {
+					m = r.apply(m)
+				}
 			}
 		}
 		models[id] = m
@@ -222,8 +271,21 @@ func (o *overlay) list(sources map[string]catwalk.Provider, lists map[string][]o
 	return list, nil
 }
 
+func (r *rule) apply(m object) object {
+	m = merge(m, r.Set)
+	if cost, ok := m["cost"].(object); ok && r.Longer != nil && number(cost["input"]) > 0 {
+		cost, tier := maps.Clone(cost), object{"inputTokensAbove": r.Longer.Above}
+		for k, times := range map[string]float64{"input": r.Longer.Input, "cacheRead": r.Longer.Input, "cacheWrite": r.Longer.Input, "output": r.Longer.Output} {
+			tier[k] = round(number(cost[k]) * times)
+		}
+		cost["tiers"] = []any{tier}
+		m["cost"] = cost
+	}
+	return m
+}
+
 // facts are what catwalk knows of a model.
-func (o *overlay) facts(m catwalk.Model) object {
+func (o *overlay) facts(m listed) object {
 	f := object{
 		"id": m.ID, "name": m.Name, "reasoning": m.CanReason, "contextWindow": float64(m.ContextWindow), "maxTokens": float64(m.DefaultMaxTokens),
 	}
@@ -249,7 +311,7 @@ func (o *overlay) facts(m catwalk.Model) object {
 // sortedPrices tells the price of reading the cache from that of writing it:
 // reading is what makes a cache worth while. The price of output and one price
 // named twice are none of writing.
-func sortedPrices(m catwalk.Model) (read, write float64) {
+func sortedPrices(m listed) (read, write float64) {
 	low, high := min(m.CostPer1MInCached, m.CostPer1MOutCached), max(m.CostPer1MInCached, m.CostPer1MOutCached)
 	switch {
 	case low == 0 && high < m.CostPer1MIn:
@@ -280,6 +342,8 @@ func levelMap(efforts []string, api string) object {
 	default:
 		if slices.Contains(efforts, "none") {
 			levels["off"] = "none"
+		} else if strings.HasSuffix(api, "-responses") {
+			levels["off"] = nil // "none" would be sent
 		}
 		for _, l := range []string{"minimal", "low", "medium", "high"} {
 			if !slices.Contains(efforts, l) {
