@@ -175,6 +175,8 @@ func TestVendorFlags(t *testing.T) {
 		{"moonshotai/kimi-k2.6", "thinkingFormat", `"deepseek"`},
 		{"xiaomi/mimo-v2.6-pro", "thinkingFormat", `"deepseek"`},
 		// Unknown models of a provider have what all its models have.
+		{"qwen-token-plan/glm-5.2", "supportsReasoningEffort", "true"},
+		{"qwen-token-plan/qwen3.8-max", "supportsReasoningEffort", "false"},
 		{"qwen-token-plan/qwen-next", "thinkingFormat", `"qwen"`},
 		{"qwen-token-plan-individual-cn/qwen-next", "thinkingFormat", `"qwen"`},
 	} {

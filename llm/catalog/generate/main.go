@@ -217,8 +217,9 @@ func (o *overlay) list(sources map[string][]listed, lists map[string][]object, f
 	}
 	for prefix, vendor := range o.Charge {
 		for _, m := range lists[vendor] {
-			if own := models[prefix+m["id"].(string)]; own != nil {
-				own["cost"] = m["cost"]
+			cost, _ := m["cost"].(object)
+			if own := models[prefix+m["id"].(string)]; own != nil && number(cost["input"]) > 0 {
+				own["cost"] = cost
 			}
 		}
 	}
