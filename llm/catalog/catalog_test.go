@@ -57,6 +57,9 @@ func TestBuiltin(t *testing.T) {
 		if p.DefaultModel != "" && !slices.ContainsFunc(models, func(m *llm.Model) bool { return m.ID == p.DefaultModel }) {
 			t.Errorf("%s has no model %s to start with", p.ID, p.DefaultModel)
 		}
+		if p.DefaultModel == "" && len(models) > 0 {
+			t.Errorf("%s lists models, but none to start with", p.ID)
+		}
 		ids := map[string]bool{}
 		for _, m := range models {
 			if ids[m.ID] || m.ID == "" || m.Name == "" || m.Provider != p.ID || m.BaseURL == "" && needsAddress(m.API) || !slices.Contains(p.APIs, m.API) ||
