@@ -168,6 +168,11 @@ func TestVendorFlags(t *testing.T) {
 		{"azure/gpt-6-sol", "supportsOpenAIGrammarTools", "true"},
 		{"anthropic/claude-opus-5-5", "supportsMidConvoToolChanges", "true"},
 		{"anthropic/claude-opus-4-7", "supportsMidConvoToolChanges", ""},
+		// Models that bind their thinking to what stands before it.
+		{"anthropic/claude-opus-5-5", "supportsMidConvoEffort", "true"},
+		{"anthropic/claude-fable-5-1", "supportsMidConvoEffort", "true"},
+		{"opencode/claude-sonnet-5-5", "supportsMidConvoEffort", "true"},
+		{"anthropic/claude-opus-5", "supportsMidConvoEffort", ""},
 		{"cloudflare-ai-gateway/claude-opus-5-5", "supportsMidConvoToolChanges", ""},
 		{"github-copilot/claude-haiku-4.5", "supportsEagerToolInputStreaming", "false"},
 		{"zai/glm-5.3", "supportsReasoningEffort", "true"},
