@@ -38,22 +38,19 @@ func stat(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// Open opens a regular file for reading.
+// Open opens a regular file for reading. Below something that is no folder, such
+// as a home of /dev/null, there is no file: the error is fs.ErrNotExist on every
+// system.
 func Open(path string) (*os.File, error) {
-	if err := Check(path); err != nil {
+	if _, err := toRead(path); err != nil {
 		return nil, err
 	}
 	return os.Open(path)
 }
 
-// ReadFile reads a regular file that is not larger than MaxSize. Below something
-// that is no folder, such as a home of /dev/null, there is no file: the error is
-// fs.ErrNotExist on every system.
+// ReadFile reads a regular file that is not larger than MaxSize, as Open does.
 func ReadFile(path string) ([]byte, error) {
-	info, err := stat(path)
-	if errors.Is(err, syscall.ENOTDIR) {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-	}
+	info, err := toRead(path)
 	if err != nil {
 		return nil, err
 	}
@@ -61,4 +58,12 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: ErrTooLarge}
 	}
 	return os.ReadFile(path)
+}
+
+func toRead(path string) (fs.FileInfo, error) {
+	info, err := stat(path)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return info, err
 }

@@ -42,7 +42,9 @@ func TestReadFile(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %v", path, b, err, want)
 		}
 	}
-	if _, err := Open(dir); !errors.Is(err, ErrNotRegular) {
-		t.Errorf("Open: %v", err)
+	for path, want := range map[string]error{dir: ErrNotRegular, name("plain/x"): fs.ErrNotExist} {
+		if _, err := Open(path); !errors.Is(err, want) {
+			t.Errorf("Open(%s): %v, want %v", path, err, want)
+		}
 	}
 }
