@@ -273,13 +273,15 @@ func parseDocument(b []byte) (document, error) {
 		return document{}, errors.New("not a JSON object")
 	}
 	doc := document{text: text}
+	at := map[string]int{}
 	for r.Object(); r.More(); {
 		name := string(r.Key())
 		raw := slices.Clone(r.Raw())
-		if i := indexOf(doc.entries, name); i >= 0 {
+		if i, ok := at[name]; ok {
 			doc.entries[i].raw = raw
 			continue
 		}
+		at[name] = len(doc.entries)
 		doc.entries = append(doc.entries, entry{provider: name, raw: raw})
 	}
 	if err := r.End(); err != nil {

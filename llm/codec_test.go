@@ -51,6 +51,8 @@ func TestMessagesAreReadLeniently(t *testing.T) {
 			`{"role":"user","content":[{"type":"toolCall","id":"","name":"","arguments":{}},{}],"timestamp":0}`},
 		{"role at the end", ` { "content" : "x" , "role" : "user" } `, `{"role":"user","content":"x","timestamp":0}`},
 		{"white space inside values", `{"role":"user","content":"x","e":{ "b" : 1.0 , "b" : 2 }}`, `{"role":"user","content":"x","timestamp":0,"e":{"b":2}}`},
+		{"amounts beyond a float", `{"role":"toolResult","usage":{"input":1e400,"cost":{"input":1e400,"output":-1e400,"cacheWrite":1e309,"total":1e999}}}`,
+			`{"role":"toolResult","toolCallId":"","toolName":"","content":[],` + usage + `,"isError":false,"timestamp":0}`},
 		{"timestamp with a fraction", `{"role":"user","content":"x","timestamp":12.7}`, `{"role":"user","content":"x","timestamp":12}`},
 	} {
 		m, err := ParseMessage([]byte(c.in))
@@ -118,6 +120,7 @@ func FuzzParseMessage(f *testing.F) {
 	}
 	for _, role := range []Role{RoleSystem, RoleUser, RoleAssistant, RoleToolResult, "other"} {
 		f.Add([]byte(`{"role":"` + string(role) + `","content":[{"type":"text"}],"sections":{"a":1},"usage":{"cost":[]},"toolsRemoved":[1]}`))
+		f.Add([]byte(`{"role":"` + string(role) + `","usage":{"input":1e400,"cost":{"total":1e400}},"timestamp":-1e400}`))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		m, err := ParseMessage(in)

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -470,6 +471,16 @@ func ReadTool(r *jsonwire.Reader) Tool {
 	return t
 }
 
+// money reads an amount. One beyond all that a float holds reads as 0, as what is
+// no number does: JSON has no word for an infinite one to write it with.
+func money(r *jsonwire.Reader) float64 {
+	f := r.Float()
+	if math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}
+
 // ReadUsage reads a usage object.
 func ReadUsage(r *jsonwire.Reader) Usage {
 	var u Usage
@@ -493,15 +504,15 @@ func ReadUsage(r *jsonwire.Reader) Usage {
 			for r.Object(); r.More(); {
 				switch k := r.Key(); string(k) {
 				case "input":
-					u.Cost.Input = r.Float()
+					u.Cost.Input = money(r)
 				case "output":
-					u.Cost.Output = r.Float()
+					u.Cost.Output = money(r)
 				case "cacheRead":
-					u.Cost.CacheRead = r.Float()
+					u.Cost.CacheRead = money(r)
 				case "cacheWrite":
-					u.Cost.CacheWrite = r.Float()
+					u.Cost.CacheWrite = money(r)
 				case "total":
-					u.Cost.Total = r.Float()
+					u.Cost.Total = money(r)
 				case "totalFromProvider":
 					u.Cost.TotalFromProvider = optBool(r)
 				default:

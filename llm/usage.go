@@ -1,5 +1,7 @@
 package llm
 
+import "math"
+
 // Usage counts the tokens of one answer.
 type Usage struct {
 	Input        int64 // without cached tokens
@@ -32,7 +34,19 @@ func (u *Usage) Context() int64 {
 	if u.TotalTokens != 0 {
 		return u.TotalTokens
 	}
-	return u.Input + u.Output + u.CacheRead + u.CacheWrite
+	return sum(u.Input, u.Output, u.CacheRead, u.CacheWrite)
+}
+
+// sum adds counts, which a service may make as large as it likes: one that is
+// too large for an int64 is the largest there is, not a negative one.
+func sum(counts ...int64) (n int64) {
+	for _, c := range counts {
+		if c > 0 && n > math.MaxInt64-c {
+			return math.MaxInt64
+		}
+		n += c
+	}
+	return n
 }
 
 // Price computes the cost of u at r. The products are rounded one by one, as

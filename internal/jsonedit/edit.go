@@ -32,6 +32,12 @@ func Set(text, value []byte, path ...string) ([]byte, error) {
 	if err := jsonwire.Check(value); err != nil {
 		return nil, err
 	}
+	// At its place, within one object or list a name, it must not be nested more
+	// deeply than readers go.
+	n := len(path)
+	if err := jsonwire.Check(slices.Concat(bytes.Repeat([]byte{'['}, n), value, bytes.Repeat([]byte{']'}, n))); err != nil {
+		return nil, err
+	}
 	d, root, err := read(text)
 	if err != nil {
 		return nil, err

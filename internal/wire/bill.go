@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"math"
+
 	"github.com/pinch-agent/pinch/internal/jsonwire"
 	"github.com/pinch-agent/pinch/llm"
 )
@@ -17,7 +19,7 @@ type Bill struct {
 	upstreamUnreadable bool // neither a number nor null
 }
 
-// amount is an amount of money; negative ones are none.
+// amount is an amount of money; negative ones, and those beyond a float, are none.
 type amount struct {
 	dollars float64
 	ok      bool
@@ -63,7 +65,7 @@ func readAmount(r *jsonwire.Reader) amount {
 		return amount{}
 	}
 	f := r.Float()
-	return amount{f, f >= 0}
+	return amount{f, f >= 0 && !math.IsInf(f, 0)}
 }
 
 // Apply puts what was charged in the place of the estimated total, for models

@@ -48,6 +48,7 @@ func TestBilledCost(t *testing.T) {
 		`"cost":0,"is_byok":false`:                       0,
 		`"cost":0.25`:                                    5,
 		`"cost":-1,"is_byok":false`:                      5,
+		`"cost":1e400,"is_byok":false`:                   5,
 		`"cost":"0.25","is_byok":false`:                  5,
 		`"is_byok":false`:                                5,
 		`"cost":0.25,"is_byok":true`:                     5,

@@ -303,6 +303,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(sse(start("toolcall", 0), delta("toolcall", 0, `{\"a\":1}`), `{"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"d","name":"g","arguments":{"b":1,"b":2}}}`,
 		`{"type":"error","reason":"aborted","usage":{"input":1e300},"rewrite":{"x": 1}}`)))
 	f.Add([]byte(sse(start("text", 1), `{"type":"text_start","contentIndex":1e0}`, "[DONE]")))
+	f.Add([]byte(sse(start("text", 0), `{"type":"done","reason":"stop","usage":{"input":9e18,"output":9e18,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":1e400}}}`)))
 	f.Add([]byte(`{"error":{"message":"m","code":"c"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		lines, m := answer(t, hello(), bytes.NewReader(body))

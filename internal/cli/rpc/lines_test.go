@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-func cut(in io.Reader) (out []string) {
-	split(in, 300_000, func(l line) bool {
+func cut(in io.Reader, max int) (out []string) {
+	split(in, max, func(l line) bool {
 		if l.tooLong {
 			out = append(out, "TOO LONG")
 		} else {
@@ -34,13 +34,13 @@ func TestSplit(t *testing.T) {
 		{strings.Repeat("x", 300_001) + "\ny\n", []string{"TOO LONG", "y"}},
 		{strings.Repeat("x", 300_001), []string{"TOO LONG"}},
 	} {
-		if got := cut(strings.NewReader(c.in)); !equal(got, c.want) {
+		if got := cut(strings.NewReader(c.in), 300_000); !equal(got, c.want) {
 			t.Errorf("%.40q: %.80q", c.in, got)
 		}
 	}
 	// What came before a failure counts.
 	broken := io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(errors.New("broken")))
-	if got := cut(broken); !equal(got, []string{"a", "b"}) {
+	if got := cut(broken, 300_000); !equal(got, []string{"a", "b"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -66,10 +66,10 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func TestSplitAtEveryByte(t *testing.T) {
 	text := []byte("{\"a\":\"é\u2028\U0001F980\"}\r\n\n{\"b\":1}\n\xff\xe2\x82\nlast")
-	want := cut(bytes.NewReader(text))
+	want := cut(bytes.NewReader(text), len(text))
 	for i := range len(text) {
 		for j := i; j <= len(text); j++ {
-			if got := cut(&pieces{text[:i], text[i:j], text[j:]}); !equal(got, want) {
+			if got := cut(&pieces{text[:i], text[i:j], text[j:]}, len(text)); !equal(got, want) {
 				t.Fatalf("cut at %d and %d: %q, want %q", i, j, got, want)
 			}
 		}
@@ -78,10 +78,11 @@ func TestSplitAtEveryByte(t *testing.T) {
 
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("a\r\nb\n\nc"), uint16(2))
+	f.Add(bytes.Repeat([]byte("x"), 300_001), uint16(1))
 	f.Fuzz(func(t *testing.T, text []byte, at uint16) {
 		i := min(int(at), len(text))
-		got := cut(&pieces{text[:i], text[i:]})
-		if want := cut(bytes.NewReader(text)); !equal(got, want) {
+		got := cut(&pieces{text[:i], text[i:]}, len(text))
+		if want := cut(bytes.NewReader(text), len(text)); !equal(got, want) {
 			t.Errorf("cut at %d: %q, want %q", i, got, want)
 		}
 		joined := strings.Join(got, "\n")
