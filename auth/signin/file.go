@@ -18,12 +18,13 @@ import (
 // Definitions are the definitions of a program. It is safe for concurrent use.
 type Definitions struct {
 	list []Definition
+	at   map[string]int // places in list, by provider: a file may have any number
 }
 
 // NewDefinitions are given definitions, such as those of Builtin. Of two for one
 // provider the later counts.
 func NewDefinitions(list ...Definition) *Definitions {
-	d := &Definitions{}
+	d := &Definitions{at: map[string]int{}}
 	for _, def := range list {
 		d.put(def)
 	}
@@ -31,21 +32,18 @@ func NewDefinitions(list ...Definition) *Definitions {
 }
 
 func (d *Definitions) put(def Definition) {
-	if i := d.index(def.Provider); i >= 0 {
+	if i, ok := d.at[def.Provider]; ok {
 		d.list[i] = def
 		return
 	}
+	d.at[def.Provider] = len(d.list)
 	d.list = append(d.list, def)
-}
-
-func (d *Definitions) index(provider string) int {
-	return slices.IndexFunc(d.list, func(def Definition) bool { return def.Provider == provider })
 }
 
 // Lookup is the definition of a provider.
 func (d *Definitions) Lookup(provider string) (Definition, bool) {
-	i := d.index(provider)
-	if i < 0 {
+	i, ok := d.at[provider]
+	if !ok {
 		return Definition{}, false
 	}
 	return d.list[i].clone(), true

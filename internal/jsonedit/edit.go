@@ -185,15 +185,23 @@ func (d *document) set(o object, value []byte, path []string) []byte {
 	return d.apply(splice{m.value, m.end, d.layout(value, indent, !own)})
 }
 
-// unset is Unset of one member; counted is true when it was one of a list, where
-// the next has its name now.
+// unset is Unset of one member, and of others of its name where they are no
+// neighbours: their cuts would meet. counted is true when it was one of a list,
+// where the next has its name now.
 func (d *document) unset(o object, path []string) (text []byte, counted bool) {
 	i := o.find(path[0])
 	if i < 0 {
 		return d.text, false
 	}
 	if len(path) == 1 {
-		return d.cut(o, i), o.list
+		cuts := d.cut(o, i)
+		for j := i - 2; j >= 0 && !o.list; j-- {
+			if o.members[j].name == path[0] {
+				cuts = append(cuts, d.cut(o, j)...)
+				j--
+			}
+		}
+		return d.apply(cuts...), o.list
 	}
 	if inner, ok := d.inside(o.members[i].value, o.members[i].end, false, path[1]); ok {
 		return d.unset(inner, path[1:])
@@ -275,11 +283,12 @@ func (d *document) addFirst(o object, text func(indent string, inline bool) stri
 	return d.apply(splice{noted, o.shut, d.eol + indent + text(indent, false) + d.eol + base})
 }
 
-// cut takes a member out, with the comma that parts it from another.
-func (d *document) cut(o object, i int) []byte {
+// cut is what takes a member out, with the comma that parts it from another: cuts
+// between the members beside it.
+func (d *document) cut(o object, i int) []splice {
 	m := o.members[i]
 	if len(o.members) == 1 && onlyBlank(d.text[o.open+1:m.from]) && onlyBlank(bytes.Replace(d.text[m.end:o.shut], []byte(","), nil, 1)) {
-		return d.apply(splice{o.open + 1, o.shut, ""})
+		return []splice{{o.open + 1, o.shut, ""}}
 	}
 	next := o.shut
 	if i+1 < len(o.members) {
@@ -298,20 +307,22 @@ func (d *document) cut(o object, i int) []byte {
 		cuts = append(cuts, splice{comma, comma + 1, ""})
 	}
 	from := m.from
-	line := d.lineStart(from)
-	rest := end
-	for rest < len(d.text) && (d.text[rest] == ' ' || d.text[rest] == '\t' || d.text[rest] == '\r') {
+	line, rest := from, end // without the blanks around
+	for line > o.open+1 && blank(d.text[line-1]) {
+		line--
+	}
+	for rest < len(d.text) && blank(d.text[rest]) {
 		rest++
 	}
 	switch {
-	case line > o.open && onlyBlank(d.text[line:from]) && rest < len(d.text) && d.text[rest] == '\n':
+	case d.text[line-1] == '\n' && rest < len(d.text) && d.text[rest] == '\n':
 		from, end = line, rest+1
 	case end > m.end: // what follows moves up
 		end = rest
 	case comma >= 0 && comma < from && len(bytes.Trim(d.text[comma+1:from], " \t")) == 0:
 		from = comma + 1
 	}
-	return d.apply(append(cuts, splice{from, end, ""})...)
+	return append(cuts, splice{from, end, ""})
 }
 
 // behind looks at what stands between a member and the next one, or the closing
@@ -368,5 +379,8 @@ func (d *document) ownLine(at int) (indent string, own bool) {
 	line := d.lineStart(at)
 	return d.indent(at), line > 0 && onlyBlank(d.text[line:at])
 }
+
+// blank reports whether c is white space within a line.
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
 func onlyBlank(b []byte) bool { return len(bytes.Trim(b, " \t\r\n")) == 0 }

@@ -71,6 +71,8 @@ func TestUnset(t *testing.T) {
 		{"between in a line", `{"a": 1, "b": 2, "c": 3}`, "b", `{"a": 1, "c": 3}`},
 		{"last in a line", `{"a": 1, "b": 2, "c": 3}`, "c", `{"a": 1, "b": 2}`},
 		{"all of a name", `{"a": 1, "b": 2, "a": 3}`, "a", `{"b": 2}`},
+		{"all of a name, side by side", `{"a": 1, "a": 2, "a": 3, "b": 4, "a": 5, "a": 6}`, "a", `{"b": 4}`},
+		{"all of a name, comments between", "{\n  \"a\": 1, // one\n  \"a\": 2, \"b\": 3 // three\n  , \"a\": 4,\n  \"a\": 5\n}", "a", "{\n  // one\n  \"b\": 3 // three\n  \n}"},
 		{"deeper", "{\n  \"a\": {\n    \"b\": 1,\n    \"c\": 2\n  }\n}", "a.b", "{\n  \"a\": {\n    \"c\": 2\n  }\n}"},
 		{"deeper and the only one", "{\n  \"a\": {\n    \"b\": 1\n  }\n}", "a.b", "{\n  \"a\": {}\n}"},
 		{"comments around the comma", "{\"a\": 1 /* x */ , /* y */ \"b\": 2}", "a", "{ /* x */  /* y */ \"b\": 2}"},
@@ -79,6 +81,16 @@ func TestUnset(t *testing.T) {
 		got, err := Unset([]byte(c.text), strings.Split(c.path, ".")...)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", c.name, err, got, c.want)
+		}
+	}
+}
+
+// A name may be there as often as a text has room for it.
+func TestUnsetMany(t *testing.T) {
+	for _, sep := range []string{"", "\n  "} {
+		text := "{" + strings.Repeat(sep+`"a":0,`, 100_000) + sep + `"b":1}`
+		if got, err := Unset([]byte(text), "a"); err != nil || string(got) != "{"+sep+`"b":1}` {
+			t.Errorf("%.40q, %v", got, err)
 		}
 	}
 }
@@ -152,6 +164,7 @@ func FuzzEdit(f *testing.F) {
 	f.Add("{\r\n\t\"a\": 1\r\n\t, \"a\": 2 /* y */, \"b\": \"//\"}", "b", "", `"z"`)
 	f.Add("\xEF\xBB\xBF{/*0*/\"a\"/*1*/:/*2*/{/*3*/}/*4*/,/*5*/}//6", "a", "a", `1`)
 	f.Add("{}", "", "x", `[]`)
+	f.Add("{\"a\": 1, /* x */ \"a\": 2,\n\"b\": 3 // y\n, \"a\": 4,\n \"a\": 5,}", "a", "", `6`)
 	f.Add(`{"\ud83d": 1, "\ud83d\ude48": 2}`, "\uFFFD", "", `"\ud83e"`)
 	f.Fuzz(func(t *testing.T, text, first, second, value string) {
 		if !utf8.ValidString(strings.Join([]string{text, first, second, value}, " ")) {
