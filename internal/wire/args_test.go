@@ -191,7 +191,7 @@ func FuzzArgs(f *testing.F) {
 		// Pieces of 1 to 4 bytes; half of the times with a look at the value. A look
 		// costs a copy of the object, so that of a long text the pieces are longer.
 		for i := 0; i < len(text); cuts = cuts>>3 | cuts<<61 {
-			n := min(int(cuts&3)+1+len(text)/512, len(text)-i)
+			n := min(int(cuts&3)+1+len(text)*len(text)>>20, len(text)-i)
 			pieces.Write(text[i : i+n])
 			i += n
 			if cuts&4 == 0 {

@@ -86,6 +86,9 @@ func (x *exchange) Event(a *wire.Answer, _, data []byte) error {
 		return wire.ErrFinished
 	}
 	piece, framed := x.frame.around.Match(data)
+	if x.frame.leaf == leafReasoning && len(piece) == 0 {
+		framed = false // another field, part of the frame, may have the reasoning
+	}
 	if !framed {
 		if err := x.read(data); err != nil {
 			return fmt.Errorf("the stream holds a chunk that cannot be read: %w", err)

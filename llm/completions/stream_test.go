@@ -300,6 +300,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(sse(delta(`{"content":"a"}`), delta(`{"content":"b\u0000"}`), delta(`{"content":"c","reasoning":"d"}`), `{"error":"x"}`)))
 	f.Add([]byte(sse(delta(`{"tool_calls":[{"index":0,"id":"a","custom":{"name":"f","input":"x"}}]}`), delta(`{"tool_calls":[{"index":0,"id":"a","custom":{"name":"f","input":"\ud83d"}}]}`))))
 	f.Add([]byte(sse(delta(`{"reasoning_details":[{"type":"reasoning.summary","summary":"x"}],"reasoning":"y"}`), delta(`{"reasoning_details":[{"type":"reasoning.summary","summary":"z"}],"reasoning":""}`))))
+	f.Add([]byte(sse(delta(`{"reasoning_content":"x","reasoning":"y"}`), delta(`{"reasoning_content":"","reasoning":"y"}`))))
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"\\\"\"}}]}\r\rdata:\n\nevent: x\n\n: c\n\ndata: [DONE"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		wiretest.Learned(t, func(forget bool) *llm.Stream { return open(body, forget) })

@@ -125,16 +125,17 @@ func (x *exchange) keepFrame(data []byte) {
 	f.thought, f.usage = part.thought, x.usage
 	at := from(part.text)
 	text := hole{at: at, to: at + len(part.text)}
+	clean := true
 	if c.usage == nil {
 		f.holes = append(f.holes, text)
 	} else if at := from(c.usage); at > text.at {
 		f.holes = append(f.holes, text)
-		x.numberHoles(at, c.usage)
+		clean = x.numberHoles(at, c.usage)
 	} else {
-		x.numberHoles(at, c.usage)
+		clean = x.numberHoles(at, c.usage)
 		f.holes = append(f.holes, text)
 	}
-	if len(f.holes) > maxHoles {
+	if !clean || len(f.holes) > maxHoles {
 		f.holes = f.holes[:0]
 		return
 	}
@@ -147,8 +148,12 @@ func (x *exchange) keepFrame(data []byte) {
 	f.around = append(f.around, f.text[end:])
 }
 
-// numberHoles makes holes of the whole numbers in the usage at an offset of a chunk.
-func (x *exchange) numberHoles(offset int, usage []byte) {
+// numberHoles makes holes of the whole numbers in the usage at an offset of a
+// chunk. It reports whether each count is there once: of two the last one counts,
+// also one that is no hole.
+func (x *exchange) numberHoles(offset int, usage []byte) (clean bool) {
+	var seen [holeTotal + 1]bool
+	clean = true
 	r := &x.value
 	r.Reset(usage)
 	for r.Object(); r.More(); {
@@ -165,8 +170,11 @@ func (x *exchange) numberHoles(offset int, usage []byte) {
 		case "totalTokenCount":
 			kind = holeTotal
 		}
+		clean = clean && (kind == holeNumber || !seen[kind])
+		seen[kind] = true
 		x.valueHoles(r, offset, kind)
 	}
+	return clean
 }
 
 // valueHoles makes holes of the whole numbers in the value that r stands at.

@@ -338,6 +338,10 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(sse(parts(`{"functionCall":{"name":"f","args":{"a":"\ud83d"},"id":"1"}}`, `{"functionCall":{"args":3,"id":"1"}}`), finish("MAX_TOKENS"))))
 	f.Add([]byte(sse(parts(`{"text":"\ud83d"}`), parts(`{"text":"\ude48"}`), finish("ODD"))))
 	f.Add([]byte(sse(`{"usageMetadata":{"promptTokenCount":1e3,"x":{"y":[1,-2,03]}},"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`)))
+	for _, counts := range []string{`"promptTokenCount":1,"promptTokenCount":"x"`, `"totalTokenCount":1,"totalTokenCount":2.5`, `"thoughtsTokenCount":-1,"thoughtsTokenCount":3`} {
+		chunk := `{"usageMetadata":{` + counts + `},"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`
+		f.Add([]byte(sse(chunk, chunk, `{"candidates":[{"finishReason":"STOP"}]}`)))
+	}
 	f.Add([]byte("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\\\"\"}]}}]}\r\rdata:\n\nevent: x\n\n: c\n\ndata: [DONE"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		lines, _ := wiretest.Learned(t, func(forget bool) *llm.Stream { return open(body, forget) })

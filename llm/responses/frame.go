@@ -111,7 +111,7 @@ func (f *frame) keep(data []byte, v *eventView) {
 	default:
 		return
 	}
-	if v.crowded || !isString(v.delta) {
+	if v.crowded || v.named || !isString(v.delta) {
 		return
 	}
 	f.typ, f.index, f.n = v.typ, v.index, v.n

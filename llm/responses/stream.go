@@ -104,6 +104,7 @@ type eventView struct {
 	holes   [maxHoles]hole // what is new in each event of a kind, in order
 	n       int
 	crowded bool // there are more
+	named   bool // the type stands in the name of the event, not in the event
 }
 
 // hole notes a value that differs between the events of a kind.
@@ -163,7 +164,7 @@ func (x *exchange) read(name, data []byte) error {
 		}
 	}
 	if !typed {
-		v.typ = eventOf(name)
+		v.typ, v.named = eventOf(name), true
 	}
 	// Gateways report what went wrong behind them in an object of their own.
 	if len(v.trouble) > 0 && v.trouble[0] == '{' && (v.typ == eventKeepAlive || v.typ == eventOther) {

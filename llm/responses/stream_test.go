@@ -324,6 +324,8 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(sse(itemAdded(0, `{"type":"message"}`), fmt.Sprintf(numbered, "1", `"a"`, `"x"`), fmt.Sprintf(numbered, "02", `"\ud83d"`, `"\\"`), fmt.Sprintf(numbered, "3", `"\ude48"`, `"y"`), fmt.Sprintf(numbered, "-4", "null", `""`))))
 	f.Add([]byte(sse(itemDone(0, sealed("rs_1")), itemAdded(1, `{"type":"custom_tool_call","input":"a"}`), `{"type":"response.custom_tool_call_input.done","output_index":1,"input":"b"}`, itemDone(1, `{"type":"custom_tool_call","input":"c"}`), closing("completed", `"output":[`+sealed("rs_1")+`],"usage":{"input_tokens":1}`))))
 	f.Add([]byte(sse(itemAdded(0, `{"type":"function_call","arguments":"{"}`), `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{}"}`, deltaOf("function_call_arguments", 0, `"x"`), closing("failed", `"error":{"code":"c"}`))))
+	const unnamed = "data: {\"output_index\":0,\"delta\":\"a\"}\n\n"
+	f.Add([]byte(sse(itemAdded(0, `{"type":"message"}`)) + "event: response.output_text.delta\n" + unnamed + "event: response.function_call_arguments.delta\n" + unnamed + unnamed))
 	f.Add([]byte("event: error\ndata: {\"error\":{}}\r\rdata:\n\nevent: x\n\n: c\n\ndata: [DONE"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		wiretest.Learned(t, func(forget bool) *llm.Stream { return open(body, forget) })
