@@ -2,8 +2,10 @@ package settings
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -290,9 +292,15 @@ func shown(k kind, value jsontext.Value) jsontext.Value {
 	return jsontext.Value(WithoutPasswords(string(out)))
 }
 
+// gitUser is what stands before the host of a repository in git:USER@HOST/PATH.
+var gitUser = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\bgit:)[^\s/"\\]+(@[^\s/:@"\\]+/)`) })
+
 // WithoutPasswords is a text without the users and passwords of addresses in it. A
 // user alone is one too over HTTP, where it is a token; over SSH it is a name.
 func WithoutPasswords(text string) string {
+	if strings.Contains(text, "git:") {
+		text = gitUser().ReplaceAllString(text, "$1***$2")
+	}
 	const mark = "://"
 	var out strings.Builder
 	for {

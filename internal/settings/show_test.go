@@ -11,13 +11,15 @@ import (
 
 func TestWithoutPasswords(t *testing.T) {
 	for text, want := range map[string]string{
-		"http://me:pw@h:1/x":              "http://***@h:1/x",
-		`["https://a:b@h/p","x"]`:         `["https://***@h/p","x"]`,
-		"https://me:p@ss@h/a@b":           "https://***@h/a@b",
-		"ssh://git@h/a https://token@h/a": "ssh://git@h/a https://***@h/a",
-		"https://h/a:b@c":                 "https://h/a:b@c",
-		"a://b:c@d e://f:g@h":             "a://***@d e://***@h",
-		"npm:@me/rules@1 git:h/p@v1 x://": "npm:@me/rules@1 git:h/p@v1 x://",
+		"http://me:pw@h:1/x":               "http://***@h:1/x",
+		`["https://a:b@h/p","x"]`:          `["https://***@h/p","x"]`,
+		"https://me:p@ss@h/a@b":            "https://***@h/a@b",
+		"ssh://git@h/a https://token@h/a":  "ssh://git@h/a https://***@h/a",
+		"https://h/a:b@c":                  "https://h/a:b@c",
+		"a://b:c@d e://f:g@h":              "a://***@d e://***@h",
+		"npm:@me/rules@1 git:h/p@v1 x://":  "npm:@me/rules@1 git:h/p@v1 x://",
+		`"git:token@h/p" git:me:pw@h/p@v1`: `"git:***@h/p" git:***@h/p@v1`,
+		"git:git@h:me/p@v1 git:h/a@b/c":    "git:git@h:me/p@v1 git:h/a@b/c",
 	} {
 		if got := WithoutPasswords(text); got != want {
 			t.Errorf("%s: %s", text, got)
