@@ -36,8 +36,12 @@ func (g pathGlob) match(name string) bool {
 
 func globMatch(pattern, name string) bool { return compileGlob(pattern).match(name) }
 
-// maxBraces bounds what the braces of one pattern stand for.
-const maxBraces = 64
+// Bounds of what the braces of one pattern stand for: how many patterns are still
+// expanded, and the bytes that one of them becomes.
+const (
+	maxBraces     = 64
+	maxBraceBytes = 64 << 10
+)
 
 // expandBraces lists the patterns that a pattern with {a,b} stands for. Braces
 // that do not pair, or hold no comma, are plain characters.
@@ -47,7 +51,7 @@ func expandBraces(pattern string) []string {
 		p := rest[0]
 		rest = rest[1:]
 		before, choices, after, ok := cutBraces(p)
-		if !ok {
+		if !ok || len(choices)*len(p) > maxBraceBytes {
 			done = append(done, p)
 			continue
 		}
@@ -61,31 +65,37 @@ func expandBraces(pattern string) []string {
 
 // cutBraces finds the first braces with a choice.
 func cutBraces(p string) (before string, choices []string, after string, ok bool) {
-	for open := range len(p) {
-		if p[open] != '{' {
-			continue
-		}
-		depth, start := 0, open+1
-		choices = nil
-		for i := open; i < len(p); i++ {
-			switch {
-			case p[i] == '{':
-				depth++
-			case p[i] == ',' && depth == 1:
-				choices = append(choices, p[start:i])
-				start = i + 1
-			case p[i] == '}':
-				if depth--; depth > 0 {
-					continue
-				}
-				if choices != nil {
-					return p[:open], append(choices, p[start:i]), p[i+1:], true
-				}
-				i = len(p)
+	type braces struct {
+		open, shut int
+		commas     []int
+	}
+	var around []braces // those that are open, the outermost first
+	var first braces
+	for i := range len(p) {
+		last := len(around) - 1
+		switch {
+		case p[i] == '{':
+			around = append(around, braces{open: i})
+		case last < 0:
+		case p[i] == ',':
+			around[last].commas = append(around[last].commas, i)
+		case p[i] == '}':
+			if b := around[last]; len(b.commas) > 0 && (!ok || b.open < first.open) {
+				first, ok = b, true
+				first.shut = i
 			}
+			around = around[:last]
 		}
 	}
-	return "", nil, "", false
+	if !ok {
+		return "", nil, "", false
+	}
+	start := first.open + 1
+	for _, comma := range append(first.commas, first.shut) {
+		choices = append(choices, p[start:comma])
+		start = comma + 1
+	}
+	return p[:first.open], choices, p[first.shut+1:], true
 }
 
 // ignoreRules are those of a folder and of the folders around it, up to the one

@@ -529,7 +529,8 @@ func FuzzFrontmatter(f *testing.F) {
 		if err == nil && front == nil {
 			t.Fatal("no fields and no error")
 		}
-		Substitute(body, ParseArguments(text))
+		// What comes out is as long as the places are many and the arguments long.
+		Substitute(body, ParseArguments(text[:min(len(text), 1000)]))
 	})
 }
 

@@ -66,20 +66,25 @@ func Compile(pattern string, o Options) (*Glob, error) {
 			return g, nil
 		}
 	}
-	var b strings.Builder
-	b.WriteString(`^(?s:`)
-	if len(tokens) == 1 && tokens[0].op == recursivePrefix {
-		b.WriteString(`.*`)
-	} else {
-		writeTokens(&b, tokens, o.FoldCase)
-	}
-	b.WriteString(`)$`)
-	re, err := regexp.Compile(b.String())
+	re, err := regexp.Compile(expression(tokens, o.FoldCase))
 	if err != nil {
 		return nil, &Error{pattern, "too long or too deep"}
 	}
 	g.re = re
 	return g, nil
+}
+
+// expression is the regular expression of a pattern, for paths that bytewise made.
+func expression(tokens []token, fold bool) string {
+	var b strings.Builder
+	b.WriteString(`^(?s:`)
+	if len(tokens) == 1 && tokens[0].op == recursivePrefix {
+		b.WriteString(`.*`)
+	} else {
+		writeTokens(&b, tokens, fold)
+	}
+	b.WriteString(`)$`)
+	return b.String()
 }
 
 // Match tells whether the whole path matches.
