@@ -145,7 +145,7 @@ func TestSyntaxErrors(t *testing.T) {
 			t.Errorf("%q: %v\nwant %s", pattern, err, want)
 		}
 	}
-	for _, pattern := range []string{`a\nb`, "a\nb", `a\x0Ab`} {
+	for _, pattern := range []string{`a\nb`, "a\nb", `a\x0Ab`, `[\n]`, "a[\n]?", `a|[\n-\x0A]`} {
 		if _, err := Compile(pattern, Options{}); !errors.Is(err, ErrLineFeed) {
 			t.Errorf("%q: %v", pattern, err)
 		}
@@ -341,6 +341,8 @@ func FuzzSearch(f *testing.F) {
 		f.Add(p, "ab\néx \xff\nαβ", false)
 	}
 	f.Add("a|\\u006Ù", "a", false) // a character that is cut where digits end
+	f.Add("[\n]", "ar\nZr\x00\xa9\xe8", false)
+	f.Add(`[\n\r]b|[\n&&\s]`, "\rb\nb", false)
 	f.Fuzz(func(t *testing.T, pattern, text string, literal bool) {
 		re, err := Compile(pattern, Options{Literal: literal, IgnoreCase: len(text)%2 == 0})
 		if err != nil {

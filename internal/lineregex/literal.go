@@ -95,9 +95,6 @@ func analyseSet(s set) needs {
 			if len(out) == maxLiterals || r > utf8.MaxRune {
 				return needs{}
 			}
-			if r == '\n' {
-				continue // is in no line
-			}
 			out = append(out, literal{text: string(r)})
 		}
 	}

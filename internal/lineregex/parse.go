@@ -3,6 +3,7 @@ package lineregex
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -379,7 +380,7 @@ func (p *parser) atom() *node {
 		if p.flags.crlf {
 			s = s.intersect(set{{'\r', '\r'}}.not(maxSymbol))
 		}
-		return &node{op: opSet, set: s}
+		return setNode(s)
 	case '^':
 		return &node{op: opLook, look: lineStart}
 	case '$':
@@ -391,7 +392,7 @@ func (p *parser) atom() *node {
 		return end
 	case '[':
 		p.pos = start
-		return &node{op: opSet, set: p.class()}
+		return setNode(p.class())
 	case '\\':
 		p.pos = start
 		return p.escape()
@@ -418,6 +419,16 @@ func (p *parser) negate(s set) set {
 	return s.not(unicode.MaxRune)
 }
 
+// setNode is a node of a class. One of the line feed alone is that literal; among
+// other symbols it is left out, as it is in no line.
+func setNode(s set) *node {
+	lf := set{{'\n', '\n'}}
+	if slices.Equal(s, lf) {
+		panic(lineFeed{})
+	}
+	return &node{op: opSet, set: s.intersect(lf.not(maxSymbol))}
+}
+
 func (p *parser) literal(r rune) *node {
 	if r == '\n' {
 		panic(lineFeed{})
@@ -432,7 +443,7 @@ func (p *parser) literal(r rune) *node {
 func (p *parser) escape() *node {
 	start := p.pos
 	if s := p.classEscape(); s != nil {
-		return &node{op: opSet, set: s}
+		return setNode(s)
 	}
 	p.next()
 	ascii := look(0)

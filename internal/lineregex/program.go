@@ -111,7 +111,7 @@ func (c *compiler) node(n *node, next uint32) uint32 {
 	case opSet:
 		at, known := c.set[n]
 		if !known {
-			at = c.addSet(n.set.intersect(set{{'\n', '\n'}}.not(maxSymbol)))
+			at = c.addSet(n.set)
 			c.set[n] = at
 		}
 		if at < 0 {
