@@ -171,6 +171,30 @@ func TestNavigateTree(t *testing.T) {
 	r.wantSaid("user:one assistant:a")
 }
 
+// The tools that were in force at a place are so again.
+func TestNavigateTreeRestoresTools(t *testing.T) {
+	nothing := func(context.Context) (string, error) { return "", nil }
+	tools := []*agent.Tool{toolOf("a", nothing), toolOf("b", nothing)}
+	for _, c := range []struct {
+		prompt harness.PromptKind
+		want   string
+	}{{harness.RecordedPrompt, "b"}, {harness.FixedPrompt, "a"}} {
+		r := newRig(t, harness.Options{Tools: tools, ActiveTools: []string{"b"}, Prompt: c.prompt}, faux.Say("x"), faux.Say("y"))
+		r.prompt("one")
+		first := r.Session().LeafID()
+		if err := r.SetActiveTools("a"); err != nil {
+			t.Fatal(err)
+		}
+		r.prompt("two")
+		if _, err := r.NavigateTree(t.Context(), first, harness.TreeOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Tools(); len(got) != 1 || got[0].Name != c.want {
+			t.Errorf("%s: %v", c.prompt, got)
+		}
+	}
+}
+
 func TestAutoCompactionAborted(t *testing.T) {
 	long := strings.Repeat("word ", 50)
 	r := newRig(t, harness.Options{Compaction: keepLittle()}, faux.Say(long), faux.Fail(overflow), faux.Hang())

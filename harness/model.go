@@ -113,6 +113,22 @@ func (h *Harness) SetActiveTools(names ...string) error {
 	return nil
 }
 
+// restoreTools puts the tools in force that the branch had, as far as they are
+// there. A branch that says nothing of tools changes nothing, nor does one whose
+// prompt is fixed.
+func (h *Harness) restoreTools() {
+	names := session.DeclaredTools(h.sess.Context().Messages)
+	if names == nil || h.fixed() {
+		return
+	}
+	h.tools = nil
+	for _, name := range names {
+		if i := slices.IndexFunc(h.allTools, func(t *agent.Tool) bool { return t.Name == name }); i >= 0 {
+			h.tools = append(h.tools, h.allTools[i])
+		}
+	}
+}
+
 // pickTools are the tools of some names.
 func pickTools(op string, tools []*agent.Tool, names []string) ([]*agent.Tool, error) {
 	out := make([]*agent.Tool, 0, len(names))

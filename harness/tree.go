@@ -33,7 +33,8 @@ type Navigated struct {
 
 // NavigateTree goes to another place of the session: before a message of the
 // user or of an extension, whose text comes back for editing, or behind any
-// other entry. The next prompt goes on from there.
+// other entry. The next prompt goes on from there, with the tools that were in
+// force there where the prompt is recorded.
 //
 // The harness must be idle. The error is an *Error: invalid_argument for an
 // unknown entry, branch_summary, with a *compact.Error, when the summary could
@@ -116,6 +117,7 @@ func (h *Harness) navigate(r *run, id string, o TreeOptions) (Navigated, error) 
 	out.Leaf = h.sess.LeafID()
 	if err == nil || out.Leaf != old { // where only a part failed, the leaf has moved all the same
 		h.mu.Lock()
+		h.restoreTools()
 		h.post(Event{
 			Event: agent.Event{Type: SessionTree}, Entry: out.Summary, OldLeaf: old, NewLeaf: out.Leaf,
 			FromHook: out.Summary != nil && d.Summary != nil,

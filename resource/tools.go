@@ -20,6 +20,7 @@ type ToolSelection struct {
 	NoTools   bool     // --no-tools: none but those that Allow names
 	NoBuiltin bool     // --no-builtin-tools: no built-in ones but those
 	Default   []string // entries of the defaultTools setting; nil when unset
+	Session   []string // names of the tools that the session had so far, in the place of Default; nil for a new one
 }
 
 // SelectionError says that entries of --tools contradict each other.
@@ -66,12 +67,15 @@ func SelectTools(s ToolSelection) ([]string, error) {
 	}), nil
 }
 
-// defaults is the selection among the built-in tools without --tools. Entries of
-// the setting are whole names: plain ones replace the standard, and changes
-// apply to what there is then.
+// defaults is the selection among the built-in tools without --tools: that of the
+// session, else of the setting. Its entries are whole names: plain ones replace the
+// standard, and changes apply to what there is then.
 func (s ToolSelection) defaults() []string {
 	if s.NoTools || s.NoBuiltin {
 		return nil
+	}
+	if s.Session != nil {
+		return s.builtin(slices.Clone(s.Session))
 	}
 	if s.Default == nil {
 		return DefaultTools()
@@ -87,7 +91,11 @@ func (s ToolSelection) defaults() []string {
 	if plain == nil && changes != nil {
 		plain = DefaultTools()
 	}
-	return slices.DeleteFunc(modify(plain, changes), func(name string) bool { return !slices.Contains(s.Builtin, name) })
+	return s.builtin(modify(plain, changes))
+}
+
+func (s ToolSelection) builtin(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(s.Builtin, name) })
 }
 
 type entries int

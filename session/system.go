@@ -33,6 +33,22 @@ func FoldSystem(messages []agent.Message) *llm.System {
 	return out
 }
 
+// DeclaredTools names the tools that a transcript declares at its end: an empty list
+// for none, nil where it has no system messages and says nothing of tools.
+func DeclaredTools(messages []agent.Message) []string {
+	var tools []llm.Tool
+	var names []string
+	for _, m := range messages {
+		if sys, ok := m.(*llm.System); ok {
+			tools, names = llm.PatchTools(tools, sys), []string{}
+		}
+	}
+	for i := range tools {
+		names = append(names, tools[i].Name)
+	}
+	return names
+}
+
 // Prompt renders a folded system message as one text: its content, then its
 // sections, joined by blank lines; empty parts are left out.
 func Prompt(m *llm.System) string {

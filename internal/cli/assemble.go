@@ -441,7 +441,8 @@ func (p *program) shell(s *settings.Settings) string {
 	return path
 }
 
-// tools makes the built-in tools that the arguments and settings select.
+// tools makes the built-in tools that the arguments, the session and the settings
+// select.
 func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *session.Session) ([]*agent.Tool, error) {
 	model := func() *llm.Model {
 		if r.harness == nil {
@@ -451,7 +452,7 @@ func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *s
 	}
 	var queue tool.FileQueue
 	r.read = tool.Read(tool.ReadOptions{Env: e, Model: model, KeepImageSize: !w.settings.ImagesAutoResize()})
-	session := func() tool.SessionVars {
+	vars := func() tool.SessionVars {
 		v := tool.SessionVars{ID: sess.ID(), File: sess.File()}
 		if m := model(); m != nil {
 			v.Provider, v.Model, v.ReasoningLevel = m.Provider, m.ID, r.harness.ThinkingLevel()
@@ -460,8 +461,8 @@ func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *s
 	}
 	all := []*agent.Tool{
 		r.read,
-		tool.Bash(tool.BashOptions{Env: e, Prefix: w.settings.ShellCommandPrefix(), Session: session}),
-		tool.PowerShell(tool.BashOptions{Env: e, Session: session}),
+		tool.Bash(tool.BashOptions{Env: e, Prefix: w.settings.ShellCommandPrefix(), Session: vars}),
+		tool.PowerShell(tool.BashOptions{Env: e, Session: vars}),
 		tool.Edit(tool.EditOptions{Env: e, Queue: &queue}),
 		tool.Write(tool.WriteOptions{Env: e, Queue: &queue}),
 		tool.Grep(tool.GrepOptions{Env: e, ConfigDir: p.getenv("XDG_CONFIG_HOME")}),
@@ -482,6 +483,7 @@ func (p *program) tools(a *Args, w *workspace, e *env.Local, r *running, sess *s
 		NoTools:   a.NoTools,
 		NoBuiltin: a.NoBuiltinTools,
 		Default:   w.settings.DefaultTools(),
+		Session:   session.DeclaredTools(sess.Context().Messages),
 	})
 	if err != nil {
 		return nil, err
