@@ -1,5 +1,7 @@
 package compact
 
+import "context"
+
 // Kind classifies an Error for callers.
 type Kind string
 
@@ -32,7 +34,7 @@ func (e *Error) Error() string { return e.Op + ": " + e.Reason() }
 // Reason says what went wrong and what the user can do, without the operation.
 func (e *Error) Reason() string {
 	text := kindText(e.Kind)
-	if e.Err != nil {
+	if e.Err != nil && e.Err != context.Canceled { // which aborted says already
 		text += ": " + e.Err.Error()
 	}
 	if e.Advice != "" {

@@ -45,23 +45,38 @@ var toolDeviations = []deviation{
 func TestTools(t *testing.T) {
 	for _, name := range []string{"read", "bash", "edit", "write", "grep", "find", "ls", "calls"} {
 		g := newGroup("tools/" + name)
+		// Some bash cases hold only while processes run in time, which a machine
+		// that is busy with the others does not promise: these come again alone.
+		var mu sync.Mutex
+		var again []string
+		run := func(t *testing.T, file string, last bool) bool {
+			var v toolVector
+			readVector(t, file, &v)
+			o := runToolVector(t, &v)
+			if len(o) > 0 && !last {
+				return false
+			}
+			g.report(t, strings.TrimSuffix(filepath.Base(file), ".json"), o, toolDeviations)
+			return true
+		}
 		t.Run(name, func(t *testing.T) {
 			for _, file := range vectorFiles(t, g.name) {
-				base := strings.TrimSuffix(filepath.Base(file), ".json")
-				t.Run(base, func(t *testing.T) {
+				t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
 					t.Parallel()
-					var v toolVector
-					readVector(t, file, &v)
-					o := runToolVector(t, &v)
-					// Some bash cases hold only while processes run in time,
-					// which a busy machine does not promise.
-					for tries := 1; len(o) > 0 && name == "bash" && tries < 4; tries++ {
-						o = runToolVector(t, &v)
+					if !run(t, file, name != "bash") {
+						mu.Lock()
+						defer mu.Unlock()
+						again = append(again, file)
 					}
-					g.report(t, base, o, toolDeviations)
 				})
 			}
 		})
+		for _, file := range again {
+			t.Run(name, func(t *testing.T) {
+				for tries := 1; !run(t, file, tries == 4); tries++ {
+				}
+			})
+		}
 	}
 }
 
