@@ -51,18 +51,17 @@ type param struct {
 // schema is the JSON Schema of an object with the given members. Other members
 // are allowed, as models like to add some.
 func (p prompt) schema(params []param) []byte {
-	b := []byte(`{"type":"object","required":[`)
-	n := 0
+	b := []byte(`{"type":"object",`)
+	var required []string
 	for _, m := range params {
 		if m.required {
-			if n > 0 {
-				b = append(b, ',')
-			}
-			b = jsonwire.AppendString(b, m.name)
-			n++
+			required = append(required, m.name)
 		}
 	}
-	b = append(b, `],"properties":{`...)
+	if required != nil {
+		b = append(jsonwire.AppendStrings(append(b, `"required":`...), required), ',')
+	}
+	b = append(b, `"properties":{`...)
 	for i, m := range params {
 		if i > 0 {
 			b = append(b, ',')
