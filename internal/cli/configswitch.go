@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,31 +124,49 @@ func appendItems(b []byte, items []resource.Item) []byte {
 // switchTo is "pinch config enable" and "pinch config disable".
 func switchTo(on bool) commandFunc {
 	return func(ctx context.Context, p *program, c *command, words []string) error {
-		g, ok, err := c.parse(p, words)
-		if !ok {
-			return err
-		}
-		if len(g.words) == 0 {
-			return p.misused("Usage: pinch %s", c.line())
-		}
-		s, scope, err := p.openConfig(g)
-		if err != nil {
-			return err
-		}
-		items, err := s.named(g.words, scope)
-		if err != nil {
-			return err
-		}
-		for i := range items {
-			if err := s.switchItem(ctx, &items[i], on, scope); err != nil {
-				return err
-			}
-		}
-		if scope == settings.Project {
-			return s.remarkTrust("its settings do")
-		}
-		return nil
+		return p.eachNamed(c, words, nil, func(s *config, item *resource.Item, scope settings.Scope) error {
+			return s.switchItem(ctx, item, on, scope)
+		})
 	}
+}
+
+// runInherit is "pinch config inherit". There is nothing above a person's own
+// settings, so that it is always the project's that change.
+func runInherit(ctx context.Context, p *program, c *command, words []string) error {
+	local := map[string]string{"--local": ""}
+	return p.eachNamed(c, words, local, func(s *config, item *resource.Item, _ settings.Scope) error {
+		return s.inherit(ctx, item)
+	})
+}
+
+// eachNamed changes the resources that the words of a command name, with options
+// that it has whether they are among the words or not.
+func (p *program) eachNamed(c *command, words []string, options map[string]string, change func(*config, *resource.Item, settings.Scope) error) error {
+	g, ok, err := c.parse(p, words)
+	if !ok {
+		return err
+	}
+	if len(g.words) == 0 {
+		return p.misused("Usage: pinch %s", c.line())
+	}
+	maps.Copy(g.options, options)
+	s, scope, err := p.openConfig(g)
+	if err != nil {
+		return err
+	}
+	items, err := s.named(g.words, scope)
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		if err := change(s, &items[i], scope); err != nil {
+			return err
+		}
+	}
+	if scope == settings.Project {
+		return s.remarkTrust("its settings do")
+	}
+	return nil
 }
 
 // named lists the resources that words name. All of them have to be clear before
@@ -175,32 +194,6 @@ func (s *config) named(words []string, scope settings.Scope) ([]resource.Item, e
 		items = append(items, found...)
 	}
 	return items, nil
-}
-
-// runInherit is "pinch config inherit".
-func runInherit(ctx context.Context, p *program, c *command, words []string) error {
-	g, ok, err := c.parse(p, words)
-	if !ok {
-		return err
-	}
-	if len(g.words) == 0 {
-		return p.misused("Usage: pinch %s", c.line())
-	}
-	g.options["--local"] = "" // there is nothing above a person's own settings
-	s, scope, err := p.openConfig(g)
-	if err != nil {
-		return err
-	}
-	items, err := s.named(g.words, scope)
-	if err != nil {
-		return err
-	}
-	for i := range items {
-		if err := s.inherit(ctx, &items[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // inherit takes away what the project's settings say about one resource.
