@@ -86,6 +86,9 @@ func save(ctx context.Context, s *session.Session, path string, o Options) error
 // replace puts what write writes in the place of a file, or leaves it as it was.
 func replace(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err // the name is none that a person gave
+	}
 	if err != nil {
 		return err
 	}
