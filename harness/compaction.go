@@ -222,6 +222,10 @@ func Explain(err error) string {
 		return "Nothing to compact (session too small)"
 	case e.Kind == compact.AlreadyCompacted:
 		return "Already compacted"
+	case e.Kind == compact.Aborted && (e.Err == nil || errors.Is(e.Err, context.Canceled)):
+		return "Compaction cancelled" // by somebody who knows why
+	case e.Kind == compact.Aborted:
+		return "Compaction cancelled: " + e.Err.Error()
 	case e.Part == compact.TurnPrefix:
 		return "Turn prefix summarization failed: " + reason
 	case e.Part == compact.Branch:

@@ -92,6 +92,8 @@ func TestExplain(t *testing.T) {
 		"overloaded":                             &compact.Error{Kind: compact.Failed, Op: "compact", Err: cause},
 		"Nothing to compact (session too small)": &compact.Error{Kind: compact.NothingToCompact, Op: "compact"},
 		"Already compacted":                      &compact.Error{Kind: compact.AlreadyCompacted, Op: "compact"},
+		"Compaction cancelled":                   &harness.Error{Kind: harness.KindCompaction, Op: "compact", Err: &compact.Error{Kind: compact.Aborted, Op: "compact", Err: context.Canceled}},
+		"Compaction cancelled: a hook refused":   &compact.Error{Kind: compact.Aborted, Op: "compact", Err: errors.New("a hook refused")},
 	} {
 		if got := harness.Explain(err); got != want {
 			t.Errorf("%q, want %q", got, want)
