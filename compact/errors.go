@@ -1,7 +1,5 @@
 package compact
 
-import "context"
-
 // Kind classifies an Error for callers.
 type Kind string
 
@@ -34,7 +32,7 @@ func (e *Error) Error() string { return e.Op + ": " + e.Reason() }
 // Reason says what went wrong and what the user can do, without the operation.
 func (e *Error) Reason() string {
 	text := kindText(e.Kind)
-	if e.Err != nil && e.Err != context.Canceled { // which aborted says already
+	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
 	if e.Advice != "" {
