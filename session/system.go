@@ -36,15 +36,13 @@ func FoldSystem(messages []agent.Message) *llm.System {
 // DeclaredTools names the tools that a transcript declares at its end: an empty list
 // for none, nil where it has no system messages and says nothing of tools.
 func DeclaredTools(messages []agent.Message) []string {
-	var tools []llm.Tool
-	var names []string
-	for _, m := range messages {
-		if sys, ok := m.(*llm.System); ok {
-			tools, names = llm.PatchTools(tools, sys), []string{}
-		}
+	folded := FoldSystem(messages)
+	if folded == nil {
+		return nil
 	}
-	for i := range tools {
-		names = append(names, tools[i].Name)
+	names := make([]string, 0, len(folded.ToolsAdded))
+	for i := range folded.ToolsAdded {
+		names = append(names, folded.ToolsAdded[i].Name)
 	}
 	return names
 }

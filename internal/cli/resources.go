@@ -232,8 +232,8 @@ func (r *resourceReport) findings(list []resource.Finding) {
 }
 
 // print warns of what matters: of text that was hidden or is missing always, of
-// the rest when a person asks for it or named the file. What is left is counted for a person
-// who looks on; for scripts it is noise.
+// the rest when a person asks for it or named the file. What is left is counted
+// for a person who looks on; for scripts it is noise.
 func (r *resourceReport) print(p *program, verbose bool, named []string) {
 	said := map[string]bool{}
 	left := 0

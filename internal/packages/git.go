@@ -31,8 +31,8 @@ type repository struct {
 // for a rule of how refs are stored.
 var refForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`) })
 
-// hostForm and portForm leave out what git, ssh and an address give a meaning of
-// its own, of addresses by number the colons.
+// The parts of an address leave out what git, ssh or an address gives a meaning of
+// its own, such as the colons of hosts that are given by number.
 var (
 	hostForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN][\pL\pM\pN._-]*$`) })
 	userForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`) })
